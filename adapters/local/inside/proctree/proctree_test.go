@@ -1,0 +1,49 @@
+//go:build linux
+
+package proctree
+
+import (
+	"bufio"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEndBelowEndsAllButTheTop(t *testing.T) {
+	top := exec.Command("sh", "-c", `sh -c 'sleep 60 & echo $!; wait' & sleep 60 & echo $!; wait; exec sleep 60`)
+	out, err := top.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, top.Start())
+	t.Cleanup(func() { _ = top.Process.Kill(); _ = top.Wait() })
+	lines := bufio.NewScanner(out)
+	var pids []int
+	for range 2 {
+		require.True(t, lines.Scan())
+		pid, err := strconv.Atoi(lines.Text())
+		require.NoError(t, err)
+		pids = append(pids, pid)
+	}
+	tree, err := Tree(top.Process.Pid)
+	require.NoError(t, err)
+	require.Len(t, tree, 4)
+	for _, pid := range pids {
+		require.Contains(t, tree, pid)
+		require.Positive(t, tree[pid].Resident)
+	}
+
+	require.NoError(t, EndBelow(t.Context(), top.Process.Pid))
+	require.Eventually(t, func() bool {
+		for _, pid := range pids {
+			if s, err := Read(pid); err == nil && !s.Dead {
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, time.Millisecond)
+	s, err := Read(top.Process.Pid)
+	require.NoError(t, err)
+	require.False(t, s.Dead)
+}

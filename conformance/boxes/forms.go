@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/isthmus/isthmus/adapters"
+	"github.com/isthmus/isthmus/adapters/local"
 )
 
 // OnlyExec is the cloud as one that lets programs be started in a box and nothing else.
@@ -49,24 +49,13 @@ func (o OnePort) Address(_ context.Context, boxID string) (adapters.Endpoint, er
 }
 
 // dial connects to a port in the network of the box.
-func (m *machine) dial(ctx context.Context, port int) (net.Conn, error) {
-	type result struct {
-		conn net.Conn
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := m.enterNetwork()
-		if err != nil {
-			done <- result{nil, err}
-			return
+func (m *machine) dial(ctx context.Context, port int) (conn net.Conn, err error) {
+	local.OnThread(func() {
+		if err = m.enterNetwork(); err == nil {
+			conn, err = new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		}
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		done <- result{conn, err}
-	}()
-	got := <-done
-	return got.conn, got.err
+	})
+	return conn, err
 }
 
 func (m *machine) enterNetwork() error {

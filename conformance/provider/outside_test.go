@@ -3,6 +3,7 @@
 package provider_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,14 +23,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/isthmus/isthmus/adapters/local"
 	"github.com/isthmus/isthmus/conformance/provider"
 	"github.com/isthmus/isthmus/server/certificate"
-)
-
-// How long something of the machine may take, and how often it is looked at.
-const (
-	patience = 20 * time.Second
-	tick     = time.Millisecond
 )
 
 // nearby is an outside, with whom to ask for its names and whom to trust.
@@ -44,8 +39,10 @@ type nearby struct {
 // servers at public addresses that nobody has (RFC 5737), and a resolver that knows their names. It ends with the test.
 func outside(t *testing.T) nearby {
 	t.Helper()
-	holder := exec.Command("unshare", "--net", "cat") // ends with its input
+	holder := exec.Command("unshare", "--net", "sh", "-c", "echo there && exec cat") // ends with its input
 	in, err := holder.StdinPipe()
+	require.NoError(t, err)
+	says, err := holder.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, holder.Start())
 	t.Cleanup(func() {
@@ -55,7 +52,8 @@ func outside(t *testing.T) nearby {
 	pid, base := holder.Process.Pid, rand.IntN(32)*8 // of several tests at once each has its own
 	address := func(n int) string { return fmt.Sprintf("203.0.113.%d", base+n) }
 	cable := fmt.Sprintf("out%d", pid)
-	awaitNamespace(t, pid)
+	said, err := bufio.NewReader(says).ReadString('\n')
+	require.NoError(t, err, "the holder of the network: %q", said)
 	ip(t, fmt.Sprintf("link add %s type veth peer name far netns %d", cable, pid))
 	ip(t, fmt.Sprintf("addr add %s/29 dev %s", address(1), cable))
 	ip(t, "link set up "+cable)
@@ -93,23 +91,6 @@ func ip(t *testing.T, args string) {
 	require.NoError(t, err, "ip %s: %s", args, out)
 }
 
-// awaitNamespace returns when the process is in a network of its own.
-func awaitNamespace(t *testing.T, pid int) {
-	t.Helper()
-	own, err := netOf("self")
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		theirs, err := netOf(fmt.Sprint(pid))
-		return err == nil && theirs != own
-	}, patience, tick)
-}
-
-func netOf(pid string) (uint64, error) {
-	var st unix.Stat_t
-	err := unix.Stat("/proc/"+pid+"/ns/net", &st)
-	return st.Ino, err
-}
-
 // serveThere answers every request with 200 and the header that it is asked for, in the network of a process; over TLS
 // with a certificate.
 func serveThere(t *testing.T, pid int, address string, secure *tls.Config) netip.AddrPort {
@@ -133,27 +114,17 @@ func serveThere(t *testing.T, pid int, address string, secure *tls.Config) netip
 }
 
 // listenThere listens in the network of a process: on a thread that goes there and does not come back.
-func listenThere(pid int, address string) (net.Listener, error) {
-	type result struct {
-		listener net.Listener
-		err      error
-	}
-	done := make(chan result, 1)
-	go func() {
-		runtime.LockOSThread()
-		fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = errors.Join(unix.Setns(fd, unix.CLONE_NEWNET), unix.Close(fd))
-		}
-		if err != nil {
-			done <- result{nil, err}
+func listenThere(pid int, address string) (l net.Listener, err error) {
+	local.OnThread(func() {
+		var fd int
+		if fd, err = unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 			return
 		}
-		l, err := net.Listen("tcp", address)
-		done <- result{l, err}
-	}()
-	got := <-done
-	return got.listener, got.err
+		if err = errors.Join(unix.Setns(fd, unix.CLONE_NEWNET), unix.Close(fd)); err == nil {
+			l, err = net.Listen("tcp", address)
+		}
+	})
+	return l, err
 }
 
 // nameServer answers for a few names.

@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"server":                 {"openapi", "translate", "adapters", "store", "envd"},
 	"server/fleet":           {"translate/placement", "adapters", "store", "envd"}, // a Spec carries envd.Config
 	"conformance":            {"adapters", "envd", "openapi"},
+	"conformance/boxes":      {"adapters", "adapters/local", "envd"},
 	"conformance/simulators": {"adapters", "adapters/local", "envd"},
 	"cmd":                    {"openapi", "envd", "server", "translate", "adapters", "store", "conformance"},
 	"cmd/envd":               {"envd", "adapters/local/inside"},

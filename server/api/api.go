@@ -60,6 +60,8 @@ type Fleet interface {
 	Tokens(sb store.Sandbox) (envd, traffic string)
 	// Template finds a template by id or name, or KindNotFound.
 	Template(ctx context.Context, name string) (adapters.Template, error)
+	// KnowsTemplate returns nil for a template, and for a snapshot of the team; else KindNotFound.
+	KnowsTemplate(ctx context.Context, teamID, reference string) error
 	// MaxLife is the longest life of a sandbox.
 	MaxLife() time.Duration
 }
@@ -81,6 +83,7 @@ type Config struct {
 // server holds what the middleware needs.
 type server struct {
 	document *check.Document
+	fleet    Fleet
 	auth     *auth.Authenticator
 	callers  *callers
 	log      *slog.Logger
@@ -103,7 +106,10 @@ func New(config Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
-	s := &server{document: document, auth: auth.New(config.Keys), callers: newCallers(config.CallsPerSecond, time.Now), log: config.Log}
+	s := &server{
+		document: document, fleet: config.Fleet, auth: auth.New(config.Keys),
+		callers: newCallers(config.CallsPerSecond, time.Now), log: config.Log,
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}

@@ -278,8 +278,13 @@ func TestEveryOperation(t *testing.T) {
 	require.Greater(t, len(document.Operations()), 80)
 	served := 0
 	for _, op := range document.Operations() {
-		path := strings.NewReplacer(":sandboxID", "i1", ":buildID", "0f0f0f0f-0000-4000-8000-000000000000", ":", "x").Replace(op.Route)
-		answer := p.call(op.Method, path, "", nil)
+		p.fleet.add(teamOne, "i1", 0, nil)
+		names := strings.NewReplacer(
+			":sandboxID", "i1", ":templateID", "base", ":buildID", "0f0f0f0f-0000-4000-8000-000000000000", ":", "x")
+		body := map[string]string{
+			"assignTemplateTags": `{"target":"base:default","tags":["b"]}`, "deleteTemplateTags": `{"name":"base","tags":["b"]}`,
+		}[op.ID]
+		answer := p.call(op.Method, names.Replace(op.Route), body, nil)
 		switch {
 		case op.Served:
 			served++

@@ -227,8 +227,8 @@ func badPaths() []badCall {
 		{name: "id too long", path: "/sandboxes/" + strings.Repeat("a", 64), status: 400, says: "a sandbox id is"},
 		{name: "unknown id", path: "/sandboxes/i9", status: 404, says: "no sandbox i9"},
 		{name: "unknown id with client", path: "/sandboxes/i9-6532622b", status: 404, says: "no sandbox i9"},
-		{name: "template with %2F and %3A", path: "/templates/team%2Fname%3Atag", status: 501, says: "getTemplate is not served"},
-		{name: "encoded twice", path: "/templates/team%252Fname/tags", status: 501, says: "listTemplateTags is not served"},
+		{name: "template with %2F and %3A", path: "/templates/team%2Fname%3Atag", status: 404, says: "no template team/name:tag"},
+		{name: "encoded twice", path: "/templates/team%252Fname/tags", status: 404, says: "no template team/name"},
 	}
 }
 

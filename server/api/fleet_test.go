@@ -260,6 +260,14 @@ func (f *fakeFleet) Template(_ context.Context, name string) (adapters.Template,
 	return adapters.Template{}, adapters.Errorf(adapters.KindNotFound, "no template %s: there are base, python", name)
 }
 
+func (f *fakeFleet) KnowsTemplate(ctx context.Context, team, reference string) error {
+	if reference == "mine" && team == teamOne {
+		return nil
+	}
+	_, err := f.Template(ctx, reference)
+	return err
+}
+
 func (f *fakeFleet) MaxLife() time.Duration { return 24 * time.Hour }
 
 // says writes a switch that is set.

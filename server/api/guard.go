@@ -36,7 +36,7 @@ func (s *server) guard(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		if !op.Served {
-			return translate.Unserved(op.ID)
+			return s.unserved(c, op)
 		}
 		if err := checked(c, op); err != nil {
 			return err

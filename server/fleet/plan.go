@@ -52,6 +52,17 @@ func (f *Fleet) Template(ctx context.Context, name string) (adapters.Template, e
 	return adapters.Template{}, first
 }
 
+// KnowsTemplate returns nil when a sandbox of the team could be made of the reference: a template, or a snapshot of the
+// team's own.
+func (f *Fleet) KnowsTemplate(ctx context.Context, teamID, reference string) error {
+	_, err := f.store.Snapshots.Find(ctx, teamID, reference)
+	if errors.Is(err, store.ErrNotFound) {
+		_, err = f.Template(ctx, reference)
+		return err
+	}
+	return storeError("", err)
+}
+
 // Plan returns the decision that a create would be carried out by, without creating anything. When no pool
 // qualifies, it returns the refusal beside the decision.
 func (f *Fleet) Plan(ctx context.Context, req placement.Request) (placement.Decision, error) {

@@ -30,6 +30,11 @@ func TestSnapshotAndCreateFromIt(t *testing.T) {
 	_, err = f.Snapshot(ctx, "team", sb.ID, "", ptr(true))
 	requireKind(t, adapters.KindUnsupported, err)
 
+	for _, reference := range []string{plain.ID, "mine", "mine:default", "base"} {
+		require.NoError(t, f.KnowsTemplate(ctx, "team", reference))
+	}
+	requireKind(t, adapters.KindNotFound, f.KnowsTemplate(ctx, "other", plain.ID))
+	requireKind(t, adapters.KindNotFound, f.KnowsTemplate(ctx, "team", "nowhere"))
 	for _, reference := range []string{plain.ID, "mine", "mine:default"} {
 		req := request()
 		req.Template, req.EnvVars = reference, map[string]string{"C": "later"}

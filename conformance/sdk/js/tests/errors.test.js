@@ -40,6 +40,7 @@ test('calls after kill fail in their types', async () => {
   assert.ok((await failure(() => box.files.read('/etc/hostname'))) instanceof TimeoutError)
   assert.ok((await failure(() => box.files.write('/tmp/x', 'x'))) instanceof TimeoutError)
   assert.ok((await failure(() => box.setTimeout(1000))) instanceof SandboxNotFoundError)
+  assert.ok((await failure(() => box.fork())) instanceof SandboxNotFoundError) // also where fork is not served
 })
 
 test('wrong token', async (t) => {

@@ -126,6 +126,8 @@ async def test_kill_twice(make, sdk):
     assert await done(box.is_running()) is False
     with pytest.raises(SandboxNotFoundException):
         await done(box.get_info())
+    with pytest.raises(SandboxNotFoundException):  # also where fork is not served
+        await done(box.fork())
 
 
 async def test_sandboxes_are_apart(make):

@@ -152,6 +152,12 @@ type GPU struct {
 	Count int    `json:"count,omitempty"`
 }
 
+// MaxVariable is the longest NAME=value of Envd.EnvVars, in bytes.
+const MaxVariable = envd.MaxVariable
+
+// LongVariable returns the name of a variable that is longer; empty: there is none.
+func LongVariable(vars map[string]string) string { return envd.LongVariable(vars) }
+
 // Spec is what a box is made of. All of it is neutral: no wire type of ours, no vendor's type.
 type Spec struct {
 	// BoxID is the provider's unique name of the box, 21 characters of [a-z0-9]: the sandbox id for a box

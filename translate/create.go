@@ -153,6 +153,9 @@ func checkEnvVars(vars map[string]string) error {
 			return invalid("envVars: the value of %s has a zero byte in it", name)
 		}
 	}
+	if name := adapters.LongVariable(vars); name != "" {
+		return invalid("envVars: %.64s and its value are longer than the %d bytes that a program can be given: write the value into a file", name, adapters.MaxVariable)
+	}
 	return nil
 }
 

@@ -278,6 +278,7 @@ func TestInit(t *testing.T) {
 		{`{"accessToken":""}`, 400, ""},
 		{`{`, 400, ""},
 		{`{"accessToken":"tok","envVars":{"STALE":"3"},"timestamp":"2026-01-01T00:00:00Z"}`, 204, ""},
+		{`{"accessToken":"tok","envVars":{"LONG":"` + strings.Repeat("x", envd.MaxVariable) + `"}}`, 400, "envVars: LONG and its value are longer than the 131071 bytes that a program can be given\n"},
 		{`{"accessToken":"tok","volumeMounts":[{"path":"/x"}]}`, 400, "volumeMounts is not supported by this daemon\n"},
 	} {
 		got := call(c.body)

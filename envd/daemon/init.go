@@ -44,6 +44,10 @@ func (d *Daemon) serveInit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	if name := envd.LongVariable(body.EnvVars); name != "" {
+		http.Error(w, fmt.Sprintf("envVars: %.64s and its value are longer than the %d bytes that a program can be given", name, envd.MaxVariable), http.StatusBadRequest)
+		return
+	}
 	fresh, err := d.settings.apply(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)

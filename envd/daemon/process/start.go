@@ -116,6 +116,9 @@ func (s *Service) prepare(p *plan) error {
 		Args: append([]string{config.GetCmd()}, config.GetArgs()...),
 		Env:  env, Dir: dir, Credential: p.credential, Terminal: p.msg.GetPty() != nil,
 	}
+	if err := p.tooLong(); err != nil {
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("cwd '%s' does not exist", dir))
 	}
@@ -148,6 +151,9 @@ func (p *plan) executionFailure(err error) error {
 
 // refusal words a start that the kernel refused, as upstream does.
 func (p *plan) refusal(err error) error {
+	if errors.Is(err, syscall.E2BIG) {
+		return connect.NewError(connect.CodeInvalidArgument, p.tooMuch())
+	}
 	err = &os.PathError{Op: "fork/exec", Path: p.command.Args[0], Err: err}
 	if pty := p.msg.GetPty(); pty != nil {
 		err = fmt.Errorf("error starting pty with command '%s' in dir '%s' with '%d' cols and '%d' rows: %w",

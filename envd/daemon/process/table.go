@@ -1,6 +1,7 @@
 package process
 
 import (
+	"container/list"
 	"fmt"
 	"sync"
 	"time"
@@ -10,8 +11,15 @@ import (
 	wire "github.com/isthmus/isthmus/envd/process"
 )
 
-// retention is how long an exit is kept for clients that connect late.
-const retention = 30 * time.Second
+// Exits are kept for clients that connect late.
+const (
+	// retention is how long.
+	retention = 30 * time.Second
+	// maxKept bounds what they take together, in bytes: some thousands of exits. The oldest go first.
+	maxKept = 1 << 20
+	// exitSize is about what one takes without its tag, in bytes.
+	exitSize = 512
+)
 
 // exit is what is kept of a process that has ended.
 type exit struct {
@@ -19,6 +27,16 @@ type exit struct {
 	tag    *string
 	end    *wire.ProcessEvent
 	forget *time.Timer
+	// place is where it stands among the exits by age.
+	place *list.Element
+}
+
+// size is about what the exit takes, in bytes.
+func (e *exit) size() int {
+	if e.tag == nil {
+		return exitSize
+	}
+	return exitSize + len(*e.tag)
 }
 
 // table knows the live processes and the recent exits.
@@ -26,6 +44,9 @@ type table struct {
 	mu    sync.Mutex
 	live  map[uint32]*running
 	exits map[uint32]*exit
+	// byAge are the exits, the oldest first, and kept is what they take, in bytes.
+	byAge list.List
+	kept  int
 }
 
 func newTable() *table {
@@ -65,10 +86,13 @@ func (t *table) keep(pid uint32, tag *string, end *wire.ProcessEvent) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.exits[pid] == e {
-			delete(t.exits, pid)
+			t.forget(e)
 		}
 	})
-	t.exits[pid] = e
+	t.exits[pid], e.place, t.kept = e, t.byAge.PushBack(e), t.kept+e.size()
+	for t.kept > maxKept && t.byAge.Len() > 1 {
+		t.forget(t.byAge.Front().Value.(*exit))
+	}
 }
 
 func (t *table) forgetSame(pid uint32, tag *string) {
@@ -87,6 +111,8 @@ func (t *table) forget(e *exit) {
 	if e != nil {
 		e.forget.Stop()
 		delete(t.exits, e.pid)
+		t.byAge.Remove(e.place)
+		t.kept -= e.size()
 	}
 }
 

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,5 +48,36 @@ func TestAnExitIsKeptForAWhile(t *testing.T) {
 		r, err := tb.find(selector(2))
 		require.NoError(t, err)
 		require.NotSame(t, old, r, "the end of the old one does not touch the new one")
+	})
+}
+
+func TestTheOldestExitsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable()
+		defer tb.close()
+		known := func(s *wire.ProcessSelector) bool {
+			_, e, err := tb.findRecent(s)
+			return err == nil && e != nil
+		}
+		pid := func(pid uint32) *wire.ProcessSelector {
+			return &wire.ProcessSelector{Selector: &wire.ProcessSelector_Pid{Pid: pid}}
+		}
+		const many = 100_000
+		for n := range uint32(many) {
+			tb.keepExit(n, nil, endOf(0))
+		}
+		require.LessOrEqual(t, len(tb.exits)*exitSize, maxKept)
+		require.True(t, known(pid(many-1)))
+		require.True(t, known(pid(many-1000)), "the newest thousand are there")
+		require.False(t, known(pid(0)), "the oldest is not")
+
+		long := strings.Repeat("t", maxKept)
+		tb.keepExit(many, &long, endOf(0))
+		require.True(t, known(&wire.ProcessSelector{Selector: &wire.ProcessSelector_Tag{Tag: long}}))
+		require.Len(t, tb.exits, 1, "tags count too")
+		time.Sleep(retention + time.Second)
+		require.Empty(t, tb.exits)
+		require.Zero(t, tb.byAge.Len())
+		require.Zero(t, tb.kept)
 	})
 }

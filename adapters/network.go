@@ -11,7 +11,8 @@ import (
 type Network struct {
 	// Internet is true when the box may open connections to public addresses.
 	Internet bool
-	// AllowOut are addresses, CIDRs, names and patterns such as *.example.com, DenyOut addresses and CIDRs.
+	// AllowOut are addresses, CIDRs, names, patterns such as *.example.com, and * for any name; DenyOut
+	// addresses and CIDRs.
 	AllowOut []string
 	DenyOut  []string
 	// Rules add headers to outgoing requests, by the name of the host.

@@ -21,6 +21,9 @@ const (
 	maxHostName    = 128
 )
 
+// anyName allows every host that a connection names, and no address without a name.
+const anyName = "*"
+
 var (
 	// hostNames are names, and patterns such as *.example.com.
 	hostNames   = regexp.MustCompile(`^(\*\.)?([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
@@ -76,8 +79,8 @@ func egress(into *store.Network, allow, deny []string, rules openapi.SandboxNetw
 		switch {
 		case store.IsAddress(entry):
 			name = entry
-		case len(name) > maxHostName || !hostNames.MatchString(name):
-			return nil, invalid("network.allowOut takes addresses, CIDRs, names and patterns such as *.example.com, which %q is not", entry)
+		case name != anyName && (len(name) > maxHostName || !hostNames.MatchString(name)):
+			return nil, invalid("network.allowOut takes addresses, CIDRs, names, patterns such as *.example.com, and *, which %q is not", entry)
 		case into.Internet():
 			return nil, invalid(`network.allowOut names %s, which says something only beside network.denyOut ["0.0.0.0/0"]: add that`, name)
 		}

@@ -43,6 +43,8 @@ func networkOf(n adapters.Network) (settings, error) {
 		switch {
 		case err != nil:
 			return settings{}, err
+		case one == "*":
+			return settings{}, adapters.Errorf(adapters.KindUnsupported, "Daytona allows names and patterns such as *.example.com, not *: name what is needed, or use another pool")
 		case isNetwork:
 			networks = append(networks, network)
 		default:

@@ -33,6 +33,7 @@ func TestNetworks(t *testing.T) {
 	for name, network := range map[string]adapters.Network{
 		"one address denied": {Internet: true, DenyOut: []string{"192.0.2.1"}},
 		"IPv6":               {AllowOut: []string{"2001:db8::1"}},
+		"any name":           {AllowOut: []string{"*"}},
 		"headers":            {Internet: true, Rules: []adapters.HeaderRule{{Host: "a.example"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

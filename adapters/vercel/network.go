@@ -105,7 +105,7 @@ func (made policy) allows(host string) bool {
 	return false
 }
 
-// split tells addresses from names.
+// split tells addresses from names. The vendor's * takes in addresses without a name, so it cannot stand for ours.
 func split(list []string) (addresses []netip.Prefix, names []string, err error) {
 	for _, one := range list {
 		if prefix, err := netip.ParsePrefix(one); err == nil {
@@ -116,7 +116,7 @@ func split(list []string) (addresses []netip.Prefix, names []string, err error) 
 			addresses = append(addresses, netip.PrefixFrom(address, address.BitLen()))
 			continue
 		}
-		if one == "" || strings.ContainsAny(one, "/: ") {
+		if one == "" || one == everything || strings.ContainsAny(one, "/: ") {
 			return nil, nil, adapters.Errorf(adapters.KindUnsupported, "Vercel knows addresses and names in network rules, and not %q", one)
 		}
 		names = append(names, one)

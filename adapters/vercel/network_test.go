@@ -37,6 +37,7 @@ func TestPolicies(t *testing.T) {
 	}
 	for name, network := range map[string]adapters.Network{
 		"a name is denied":               {Internet: true, DenyOut: []string{"example.com"}},
+		"any name":                       {DenyOut: everywhere, AllowOut: []string{"*"}},
 		"a port":                         {Internet: true, AllowOut: []string{"example.com:443"}},
 		"headers to where one cannot go": {DenyOut: everywhere, Rules: []adapters.HeaderRule{{Host: "a.example.com"}}},
 	} {

@@ -119,6 +119,7 @@ func allowNames(t T, s *Suite) {
 	s.reaches(t, spec.BoxID, first)
 	s.cannot(t, spec.BoxID, second)
 	s.cannot(t, spec.BoxID, o.second())
+	s.allowAnyName(t, first, second)
 	_, parent, dotted := strings.Cut(o.FirstName, ".")
 	if !dotted || strings.HasSuffix(o.SecondName, "."+parent) {
 		return // a pattern would take the other one in
@@ -127,6 +128,20 @@ func allowNames(t T, s *Suite) {
 	defer done()
 	s.reaches(t, wide.BoxID, first)
 	s.cannot(t, wide.BoxID, second)
+}
+
+// allowAnyName lets every name be reached and no address without one, where the place can say so.
+func (s *Suite) allowAnyName(t T, first, second string) {
+	spec := s.spec(within(adapters.Network{AllowOut: []string{"*"}}))
+	_, err := s.provider.Create(t.Context(), spec)
+	if adapters.KindOf(err) == adapters.KindUnsupported {
+		return
+	}
+	must(t, err, "create with any name allowed")
+	defer s.destroy(t, spec.BoxID)
+	s.cannot(t, spec.BoxID, s.harness.Outside.second())
+	s.reaches(t, spec.BoxID, first)
+	s.reaches(t, spec.BoxID, second)
 }
 
 // liveNetwork changes the rules of a box that runs.

@@ -178,6 +178,7 @@ func TestLifeCalls(t *testing.T) {
 		{"POST", "/sandboxes/p1/pause", `{"memory":true}`, 409, "pause memory=true"},
 		{"PUT", "/sandboxes/i1/network", `{}`, 204, "network true [] [] 0"},
 		{"PUT", "/sandboxes/i1/network", `{"allow_internet_access":false}`, 204, "network false [] [] 0"},
+		{"PUT", "/sandboxes/i1/network", `{"allowOut":["*","*.A.example"],"denyOut":["0.0.0.0/0"]}`, 204, "network false [* *.a.example] [0.0.0.0/0] 0"},
 		{"PUT", "/sandboxes/i1/network", `{"allowOut":["1.1.1.1","A.example"],"denyOut":["0.0.0.0/0"]}`, 204, "network false [1.1.1.1 a.example] [0.0.0.0/0] 0"},
 		{"PUT", "/sandboxes/i1/network", `{"rules":{"a.example":[{"transform":{"headers":{"A":"b"}}}]}}`, 204, "network true [] [] 1"},
 		{"POST", "/sandboxes/i1/snapshots", `{}`, 201, "snapshot "},

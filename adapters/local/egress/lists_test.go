@@ -96,6 +96,15 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestAnyName(t *testing.T) {
+	b, _ := served(t, lists(true, nil, prefixes("0.0.0.0/0"), "*"))
+	require.NotEmpty(t, b.do(order{Do: "tcp", To: internet4 + ":80", Text: "echo\nx"}).Err, "nobody named the address")
+	require.NotEmpty(t, b.do(get(internet4)).Err, "an address is no name")
+	require.NotEmpty(t, b.do(get("rebound.allowed.example")).Err, "the name has another address")
+	require.Equal(t, internet4, b.do(order{Do: "lookup", To: "test.example"}).Text)
+	require.Empty(t, b.do(get("test.example")).Err)
+}
+
 func TestANewPolicyCutsWhatItDoesNotAllow(t *testing.T) {
 	b, e := served(t, open4())
 	ended := make(chan result, 1)
@@ -119,7 +128,8 @@ func TestANewPolicyCutsWhatItDoesNotAllow(t *testing.T) {
 func TestValidName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"example.com": true, "*.example.com": true, "a.b-c.d": true, "localhost": true, "UPPER.example": true, "xn--bcher-kva.example": true, "_srv.example": true,
-		"": false, "*": false, "*.": false, "a..b": false, "-a.b": false, "a b": false, "*.*.a": false, "a.*.b": false, "1.2.3.4": false, "::1": false,
+		"*": true,
+		"":  false, "**": false, "*a": false, "*.*": false, "*.": false, "a..b": false, "-a.b": false, "a b": false, "*.*.a": false, "a.*.b": false, "1.2.3.4": false, "::1": false,
 		strings.Repeat("a.", 130) + "b": false,
 	} {
 		require.Equal(t, want, ValidName(name), name)

@@ -132,8 +132,12 @@ func plain(name string) string { return strings.ToLower(strings.TrimSuffix(name,
 // hostName is the form of a host's name: labels of at most 63 characters, and a last one that is no number.
 var hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// ValidName reports whether an allow list may hold the name: one of a host, or *. before one for all names below it.
+// ValidName reports whether an allow list may hold the name: one of a host, *. before one for all names below it, or *
+// for any.
 func ValidName(name string) bool {
+	if name == "*" {
+		return true
+	}
 	host := strings.TrimPrefix(plain(name), "*.")
 	return len(host) <= 253 && hostName.MatchString(host)
 }

@@ -13,7 +13,7 @@ type Policy struct {
 	Internet bool
 	// Allow and Deny are lists of public addresses. Where both have one it is allowed; 0.0.0.0/0 stands for IPv6 too.
 	Allow, Deny []netip.Prefix
-	// AllowNames are names that are allowed whatever Internet and Deny say, and patterns such as *.example.com. A name
+	// AllowNames are names that are allowed whatever Internet and Deny say, patterns such as *.example.com, and *. A name
 	// is what the resolver here answered for it; TLS and HTTP must name it too. It holds for TCP.
 	AllowNames []string
 	// AllowPrivate are private ranges that the box may reach besides public addresses. Each lies within
@@ -59,7 +59,7 @@ func (p Policy) Validate() error {
 	}
 	for _, name := range p.AllowNames {
 		if !ValidName(name) {
-			return fmt.Errorf("%q is not the name of a host, or *. before one", name)
+			return fmt.Errorf("%q is not the name of a host, *. before one, or *", name)
 		}
 	}
 	for _, r := range p.Resolvers {

@@ -88,15 +88,11 @@ func (s *Store) bootstrap(ctx context.Context, root string, r release, progress 
 	if err != nil {
 		return err
 	}
-	work, err := os.MkdirTemp("", "isthmus-image-")
+	work, err := s.newWork()
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	// An ordinary user's build reads this folder as another id.
-	if err := os.Chmod(work, 0o755); err != nil {
-		return err
-	}
 	b := builder{work: work, release: r, sources: list, progress: progress, include: packages()}
 	if b.node, b.npm = packNode(ctx, work, progress); b.node == "" || b.npm == "" {
 		b.node, b.npm, b.include = "", "", append(b.include, "nodejs", "npm")

@@ -79,11 +79,11 @@ func Open(dir string, o Options) (*Store, error) {
 // make makes an image in a folder of its own, which gets its name only when it is whole. An image of that id
 // that is there already is taken as it is. The caller holds the lock.
 func (s *Store) make(ctx context.Context, img Image, fill func(root string) error) error {
-	if _, err := os.Stat(filepath.Join(s.dir, img.ID, recordFile)); err == nil {
-		return nil
-	}
 	if err := s.sweep(ctx); err != nil {
 		return err
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, img.ID, recordFile)); err == nil {
+		return nil
 	}
 	temp, err := os.MkdirTemp(s.dir, newPrefix)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Store) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.sweepWork()
 }
 
 // point makes the name mean the image from now on.

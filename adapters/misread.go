@@ -45,6 +45,23 @@ func Misunderstood(kind Kind, cause error, message string) *Error {
 	return Wrap(kind, &Misread{Reason: reason, Err: cause}, message)
 }
 
+// Vendor is a provider by the name that messages have for it.
+type Vendor string
+
+// Misread is the error for an answer that is not understood. makes says that the call was to make something: then it is
+// not known whether it did.
+func (v Vendor) Misread(makes bool, cause error, what string) *Error {
+	if makes {
+		return Misunderstood(KindUnknownOutcome, cause, string(v)+" gave no answer that can be read ("+what+"): it may or may not have been done")
+	}
+	return v.Unread(KindUnavailable, cause, what)
+}
+
+// Unread is the error of a kind for an answer that is not understood, where that changes nothing.
+func (v Vendor) Unread(kind Kind, cause error, what string) *Error {
+	return Misunderstood(kind, cause, string(v)+" gave no answer that can be read: "+what)
+}
+
 // MisreadOf returns what was not understood when that is why something failed, else nil.
 func MisreadOf(err error) *Misread {
 	var misread *Misread

@@ -69,3 +69,15 @@ func TestUnreadableRepeatsNothing(t *testing.T) {
 	require.Equal(t, "no word", adapters.Strange("a secret, or\nanything"))
 	require.Equal(t, "none", adapters.Strange(""))
 }
+
+func TestVendorSaysWhoWasNotUnderstood(t *testing.T) {
+	cause := errors.New("what the log is told")
+	made := adapters.Vendor("Nimbus").Misread(true, cause, "it is a page")
+	require.Equal(t, adapters.KindUnknownOutcome, made.Kind)
+	require.Equal(t, "Nimbus gave no answer that can be read (it is a page): it may or may not have been done", made.Message)
+	asked := adapters.Vendor("Nimbus").Misread(false, cause, "it is a page")
+	require.Equal(t, adapters.KindUnavailable, asked.Kind)
+	require.Equal(t, "Nimbus gave no answer that can be read: it is a page", asked.Message)
+	require.ErrorIs(t, asked, cause)
+	require.NotNil(t, adapters.MisreadOf(asked))
+}

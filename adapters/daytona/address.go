@@ -36,7 +36,7 @@ func (p *Provider) Address(ctx context.Context, boxID string) (adapters.Endpoint
 		return adapters.Endpoint{}, err
 	}
 	if preview.URL == "" {
-		return adapters.Endpoint{}, unread(nil, "it names no address of a port of the sandbox")
+		return adapters.Endpoint{}, vendor.Unread(adapters.KindUnavailable, nil, "it names no address of a port of the sandbox")
 	}
 	at, err := url.Parse(strings.TrimSuffix(preview.URL, "/"))
 	if err != nil || at.Host == "" || !p.api.trusts(at) {

@@ -106,7 +106,7 @@ func (p *Provider) post(ctx context.Context, spec adapters.Spec, body newSandbox
 		var made sandbox
 		err := p.api.send(ctx, request{method: http.MethodPost, path: "/sandbox", body: body, into: &made, makes: true})
 		if err == nil && (made.ID == "" || made.Labels[labelID] != spec.BoxID) {
-			err = misread(true, nil, "it does not say which sandbox was made")
+			err = vendor.Misread(true, nil, "it does not say which sandbox was made")
 		}
 		if !first || err == nil || adapters.KindOf(err) != adapters.KindExists {
 			return made, err

@@ -74,7 +74,7 @@ func (p *Provider) Exec(ctx context.Context, boxID string, argv []string) (adapt
 	}
 	first, err := started.first(ctx)
 	if err == nil && first != "+" && first != "-" {
-		err = unread(nil, "the output of a program does not begin as it should")
+		err = vendor.Unread(adapters.KindUnavailable, nil, "the output of a program does not begin as it should")
 	}
 	if err == nil && first == "-" {
 		err = adapters.Errorf(adapters.KindPrecondition, "there is no program %s in the sandbox", argv[0])
@@ -101,7 +101,7 @@ func (p *Provider) begin(ctx context.Context, toolbox *url.URL, argv []string) (
 	body := map[string]any{"command": "sh -c " + quote(runner) + " sh " + quoteAll(argv), "runAsync": true, "suppressInputEcho": true}
 	err = p.api.send(ctx, request{method: http.MethodPost, at: started.session, path: "/exec", body: body, into: &said})
 	if err == nil && said.ID == "" {
-		err = unread(nil, "it does not say which program was started")
+		err = vendor.Unread(adapters.KindUnavailable, nil, "it does not say which program was started")
 	}
 	if err == nil {
 		started.command = said.ID

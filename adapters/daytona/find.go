@@ -52,7 +52,7 @@ func (p *Provider) listed(ctx context.Context, labels map[string]string) ([]sand
 			return nil, unlisted(err)
 		}
 		if page.Items == nil {
-			return nil, unread(nil, "it is a list without items")
+			return nil, vendor.Unread(adapters.KindUnavailable, nil, "it is a list without items")
 		}
 		for _, one := range page.Items {
 			if err := one.sound(); err != nil {

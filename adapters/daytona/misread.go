@@ -9,19 +9,8 @@ import (
 	"github.com/isthmus/isthmus/adapters"
 )
 
-// misread is the error for an answer that is not understood. makes says that the call was to make something: then it is
-// not known whether it did.
-func misread(makes bool, cause error, what string) *adapters.Error {
-	if makes {
-		return adapters.Misunderstood(adapters.KindUnknownOutcome, cause, "Daytona gave no answer that can be read ("+what+"): it may or may not have been done")
-	}
-	return unread(cause, what)
-}
-
-// unread is the error for an answer that is not understood, where that changes nothing.
-func unread(cause error, what string) *adapters.Error {
-	return adapters.Misunderstood(adapters.KindUnavailable, cause, "Daytona gave no answer that can be read: "+what)
-}
+// vendor is how messages name the provider.
+const vendor adapters.Vendor = "Daytona"
 
 // looked is the last look at something that is waited for.
 type looked struct {
@@ -41,7 +30,7 @@ func (l *looked) note(ctx context.Context, state string, err error) {
 func (l *looked) givenUp(stopped error, wanted string, known []string) error {
 	switch odd := adapters.MisreadOf(l.err); {
 	case odd != nil:
-		return misread(true, errors.Join(stopped, l.err), odd.Reason)
+		return vendor.Misread(true, errors.Join(stopped, l.err), odd.Reason)
 	case l.err == nil && l.state != "" && !slices.Contains(known, l.state):
 		return adapters.Misunderstood(adapters.KindUnknownOutcome, stopped,
 			fmt.Sprintf("Daytona says %s where %s is waited for, and that is not known here", adapters.Strange(l.state), wanted))
@@ -61,11 +50,11 @@ func states() []string {
 func (s sandbox) sound() error {
 	switch {
 	case s.ID == "":
-		return unread(nil, "it describes a sandbox without an id")
+		return vendor.Unread(adapters.KindUnavailable, nil, "it describes a sandbox without an id")
 	case s.Labels == nil:
-		return unread(nil, "it describes a sandbox without labels")
+		return vendor.Unread(adapters.KindUnavailable, nil, "it describes a sandbox without labels")
 	case s.State == "":
-		return unread(nil, "it describes a sandbox without a state")
+		return vendor.Unread(adapters.KindUnavailable, nil, "it describes a sandbox without a state")
 	}
 	return nil
 }

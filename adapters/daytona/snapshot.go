@@ -92,11 +92,11 @@ func (p *Provider) Snapshots(ctx context.Context, deployment string) ([]adapters
 			return nil, unlisted(err)
 		}
 		if page.Items == nil {
-			return nil, unread(nil, "it is a list without items")
+			return nil, vendor.Unread(adapters.KindUnavailable, nil, "it is a list without items")
 		}
 		for _, one := range page.Items {
 			if one.ID == "" || one.Name == "" || one.State == "" {
-				return nil, unread(nil, "it describes a snapshot without an id, a name or a state")
+				return nil, vendor.Unread(adapters.KindUnavailable, nil, "it describes a snapshot without an id, a name or a state")
 			}
 			if strings.HasPrefix(one.Name, copyName(deployment, "")) {
 				all = append(all, copied(one))

@@ -73,7 +73,7 @@ func (p *Provider) askSnapshot(ctx context.Context, idOrName string) (snapshotIn
 	var info snapshotInfo
 	err := p.api.send(ctx, request{method: http.MethodGet, path: "/snapshots/" + url.PathEscape(idOrName), into: &info})
 	if err == nil && (info.ID == "" || info.Name == "" || info.State == "") {
-		err = unread(nil, "it describes a snapshot without an id, a name or a state")
+		err = vendor.Unread(adapters.KindUnavailable, nil, "it describes a snapshot without an id, a name or a state")
 	}
 	return info, err
 }

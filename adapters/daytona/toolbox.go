@@ -33,7 +33,7 @@ func (p *Provider) toolbox(ctx context.Context, boxID string) (*url.URL, error) 
 		return nil, err
 	}
 	if said.URL == "" {
-		return nil, unread(nil, "it names no address of the sandbox's toolbox")
+		return nil, vendor.Unread(adapters.KindUnavailable, nil, "it names no address of the sandbox's toolbox")
 	}
 	found.ToolboxProxyURL = said.URL
 	p.learn(boxID, found)

@@ -29,7 +29,7 @@ func (p *Provider) Address(ctx context.Context, boxID string) (adapters.Endpoint
 	}
 	host, _, err := net.SplitHostPort(tunnel)
 	if err != nil {
-		return adapters.Endpoint{}, unread(adapters.KindUnavailable, err, "the address of the sandbox is none")
+		return adapters.Endpoint{}, vendor.Unread(adapters.KindUnavailable, err, "the address of the sandbox is none")
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if p.config.TLS != nil {

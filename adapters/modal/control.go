@@ -143,7 +143,7 @@ func (c *control) auth(ctx context.Context, key string, fresh bool) (string, err
 		return "", err
 	}
 	if answer.GetToken() == "" {
-		return "", unread(adapters.KindUnavailable, nil, "it has no auth token")
+		return "", vendor.Unread(adapters.KindUnavailable, nil, "it has no auth token")
 	}
 	expiry, known := expiryOf(answer.GetToken())
 	if !known {

@@ -122,7 +122,7 @@ func (p *Provider) placeSecond(ctx context.Context, app string, definition *pb.S
 		one.access = &routerAccess{access.GetUrl(), access.GetJwt()}
 	}
 	if one.id == "" || one.task == "" {
-		return nil, unread(adapters.KindUnknownOutcome, nil, "a sandbox was made and it does not say which")
+		return nil, vendor.Unread(adapters.KindUnknownOutcome, nil, "a sandbox was made and it does not say which")
 	}
 	return one, nil
 }

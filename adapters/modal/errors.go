@@ -60,7 +60,7 @@ func classify(ctx context.Context, err error, makes bool) error {
 		if makes {
 			kind = adapters.KindUnknownOutcome
 		}
-		return unread(kind, err, what)
+		return vendor.Unread(kind, err, what)
 	}
 	switch status.Code(err) {
 	case codes.Unauthenticated, codes.PermissionDenied:
@@ -120,7 +120,7 @@ func ending(result *pb.GenericResult) string {
 // strangeResult is the error for a result that is not known, and nil for all others.
 func strangeResult(result *pb.GenericResult) error {
 	if value := result.GetStatus(); value != pb.GenericResult_GENERIC_STATUS_UNSPECIFIED && ending(result) == "" {
-		return unread(adapters.KindUnavailable, nil, fmt.Sprintf("the sandbox has the result %s, which is not known here", value))
+		return vendor.Unread(adapters.KindUnavailable, nil, fmt.Sprintf("the sandbox has the result %s, which is not known here", value))
 	}
 	return nil
 }

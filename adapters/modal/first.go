@@ -36,7 +36,7 @@ func (p *Provider) placeFirst(ctx context.Context, app string, definition *pb.Sa
 	}
 	one := &known{id: answer.GetSandboxId(), created: time.Now().UTC()}
 	if one.id == "" {
-		return nil, unread(adapters.KindUnknownOutcome, nil, "a sandbox was made and it does not say which")
+		return nil, vendor.Unread(adapters.KindUnknownOutcome, nil, "a sandbox was made and it does not say which")
 	}
 	if err := p.awaitTask(ctx, one); err != nil {
 		return nil, p.giveUp(ctx, one, err)

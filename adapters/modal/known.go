@@ -130,7 +130,7 @@ func (p *Provider) findByName(ctx context.Context, boxID string, alsoEnded bool)
 	case err != nil:
 		return nil, err
 	case answer.GetSandboxId() == "":
-		return nil, unread(adapters.KindUnavailable, nil, "it is of a sandbox without an id")
+		return nil, vendor.Unread(adapters.KindUnavailable, nil, "it is of a sandbox without an id")
 	}
 	one := &known{id: answer.GetSandboxId(), ended: ending(answer.GetMetadata().GetResult())}
 	return one, p.learnTags(ctx, one, boxID)
@@ -153,7 +153,7 @@ func (p *Provider) learnTags(ctx context.Context, one *known, boxID string) erro
 	}
 	tags := tagMap(answer.GetTags())
 	if len(tags) == 0 { // which must not pass for proof that it is not ours
-		return unread(adapters.KindUnavailable, nil, "a sandbox of our name has no tags")
+		return vendor.Unread(adapters.KindUnavailable, nil, "a sandbox of our name has no tags")
 	}
 	if tags[tagID] != boxID {
 		return gone(boxID, "")
@@ -192,7 +192,7 @@ func (p *Provider) list(ctx context.Context, tags map[string]string, alsoEnded b
 		for _, info := range answer.GetSandboxes() {
 			older = older || before == 0 || info.GetCreatedAt() < before
 			if info.GetId() == "" || len(info.GetTags()) == 0 {
-				return nil, unread(adapters.KindUnavailable, nil, "it lists a sandbox without its id or the tags that were asked for")
+				return nil, vendor.Unread(adapters.KindUnavailable, nil, "it lists a sandbox without its id or the tags that were asked for")
 			}
 			if one, ok := knownOf(info); ok && !seen[info.GetId()] && one.carries(tags) && (alsoEnded || one.ended == "") {
 				seen[info.GetId()] = true

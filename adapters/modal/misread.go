@@ -9,10 +9,8 @@ import (
 	"github.com/isthmus/isthmus/adapters"
 )
 
-// unread is the error for an answer that is not understood.
-func unread(kind adapters.Kind, cause error, what string) *adapters.Error {
-	return adapters.Misunderstood(kind, cause, "Modal gave no answer that can be read: "+what)
-}
+// vendor is how messages name the provider.
+const vendor adapters.Vendor = "Modal"
 
 // garbled says what is not understood of an answer that gRPC itself could not read; empty: it could, or there was
 // none. Its words are all that tells such an answer from a failure that the server names.

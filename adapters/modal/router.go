@@ -76,7 +76,7 @@ func (r *router) close() { _ = r.conn.Close() }
 func (p *Provider) routerURL(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return "", unread(adapters.KindUnavailable, err, "the address of the sandbox's router is none")
+		return "", vendor.Unread(adapters.KindUnavailable, err, "the address of the sandbox's router is none")
 	}
 	if strings.HasPrefix(p.config.URL, "http://") {
 		return "http://" + u.Host, nil

@@ -50,7 +50,7 @@ func (p *Provider) copyFiles(ctx context.Context, boxID, name string, keep int64
 		return err
 	})
 	if err == nil && image == "" {
-		err = unread(adapters.KindUnavailable, nil, "the files of the sandbox were copied and it does not say where")
+		err = vendor.Unread(adapters.KindUnavailable, nil, "the files of the sandbox were copied and it does not say where")
 	}
 	return image, p.forgetGone(boxID, err)
 }
@@ -74,7 +74,7 @@ func (p *Provider) Snapshots(ctx context.Context, deployment string) ([]adapters
 			name, ours := strings.CutPrefix(item.GetTag(), prefix)
 			switch {
 			case item.GetTag() == "", ours && item.GetImageId() == "":
-				return nil, unread(adapters.KindUnavailable, nil, "it lists a copy without its name or its image")
+				return nil, vendor.Unread(adapters.KindUnavailable, nil, "it lists a copy without its name or its image")
 			case ours && boxIDs.MatchString(name):
 				all = append(all, copied(name, item.GetImageId(), deployment, timeOf(item.GetCreatedAt())))
 			}

@@ -57,12 +57,12 @@ func (a *api) send(ctx context.Context, r request) error {
 func (r request) read(answer *http.Response) error {
 	switch {
 	case adapters.IsPage(answer):
-		return misread(r.makes, nil, "it is a page, "+answer.Status)
+		return vendor.Misread(r.makes, nil, "it is a page, "+answer.Status)
 	case r.into == nil:
 		return nil
 	}
 	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(r.into); err != nil {
-		return misread(r.makes, err, adapters.Unreadable(err))
+		return vendor.Misread(r.makes, err, adapters.Unreadable(err))
 	}
 	return nil
 }

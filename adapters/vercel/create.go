@@ -78,7 +78,7 @@ func (p *place) make(ctx context.Context, spec adapters.Spec, body newSandbox) (
 	case err == nil && v.Sandbox.Name == spec.BoxID && v.Session.ID != "":
 		return v, nil
 	case err == nil:
-		err = misread(true, nil, "it does not say which sandbox was made")
+		err = vendor.Misread(true, nil, "it does not say which sandbox was made")
 	case ctx.Err() != nil, coded(err, codeTimeout), kind != adapters.KindInvalid && kind != adapters.KindUnknownOutcome:
 		return view{}, err
 	}

@@ -31,7 +31,7 @@ func (p *place) Extend(ctx context.Context, boxID string, deadline time.Time) er
 			return err
 		}
 		if answer.Session.end().IsZero() {
-			return unread(nil, "it does not say when the session ends")
+			return vendor.Unread(adapters.KindUnavailable, nil, "it does not say when the session ends")
 		}
 	}
 	p.deadlines.set(boxID, deadline)

@@ -62,7 +62,7 @@ func failure(answer *http.Response, makes bool) error {
 	said.code, said.message = body.Error.Code, clip(body.Error.Message)
 	kind := kindOf(said, plain, makes)
 	if !plain && strangeAnswer(answer.StatusCode) {
-		return misread(makes, said, "it is "+answer.Status+", and not as the API says so")
+		return vendor.Misread(makes, said, "it is "+answer.Status+", and not as the API says so")
 	}
 	err := &adapters.Error{Kind: kind, Message: words(kind, said), Err: said}
 	if kind == adapters.KindRateLimited {

@@ -32,7 +32,7 @@ func (p *place) lookUp(ctx context.Context, name string) (view, error) {
 	case err == nil && v.Sandbox.Name == name:
 		return v, nil
 	case err == nil:
-		return view{}, unread(nil, "it is of another sandbox, or of none")
+		return view{}, vendor.Unread(adapters.KindUnavailable, nil, "it is of another sandbox, or of none")
 	case isGone(err):
 		return view{}, adapters.Wrap(adapters.KindNotFound, err, "there is no sandbox "+name)
 	}
@@ -97,11 +97,11 @@ func (p *place) tagged(ctx context.Context, tag, value string) ([]sandbox, error
 			return nil, err
 		}
 		if page.Sandboxes == nil {
-			return nil, unread(nil, "it is a list without sandboxes")
+			return nil, vendor.Unread(adapters.KindUnavailable, nil, "it is a list without sandboxes")
 		}
 		for _, one := range page.Sandboxes {
 			if one.Name == "" || one.Status == "" {
-				return nil, unread(nil, "it describes a sandbox without a name or a status")
+				return nil, vendor.Unread(adapters.KindUnavailable, nil, "it describes a sandbox without a name or a status")
 			}
 			if one.Tags[tag] == value { // what is listed beside them, because the filter changed, is left out
 				all = append(all, one)

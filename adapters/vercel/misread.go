@@ -6,19 +6,8 @@ import (
 	"github.com/isthmus/isthmus/adapters"
 )
 
-// misread is the error for an answer that is not understood. makes says that the call was to make something: then it is
-// not known whether it did.
-func misread(makes bool, cause error, what string) *adapters.Error {
-	if makes {
-		return adapters.Misunderstood(adapters.KindUnknownOutcome, cause, "Vercel gave no answer that can be read ("+what+"): it may or may not have been done")
-	}
-	return unread(cause, what)
-}
-
-// unread is the error for an answer that is not understood, where that changes nothing.
-func unread(cause error, what string) *adapters.Error {
-	return adapters.Misunderstood(adapters.KindUnavailable, cause, "Vercel gave no answer that can be read: "+what)
-}
+// vendor is how messages name the provider.
+const vendor adapters.Vendor = "Vercel"
 
 // statuses are those that are known. Any other one is taken for life.
 func statuses() []string {
@@ -38,11 +27,11 @@ func strangeStatus(kind adapters.Kind, s sandbox) error {
 func (v view) sound() error {
 	switch {
 	case v.Sandbox.Status == "":
-		return unread(nil, "it describes a sandbox without a status")
+		return vendor.Unread(adapters.KindUnavailable, nil, "it describes a sandbox without a status")
 	case v.Sandbox.Tags == nil:
-		return unread(nil, "it describes a sandbox of our name without tags")
+		return vendor.Unread(adapters.KindUnavailable, nil, "it describes a sandbox of our name without tags")
 	case v.Sandbox.Status == statusRunning && v.Session.ID == "":
-		return unread(nil, "it describes a running sandbox without its session")
+		return vendor.Unread(adapters.KindUnavailable, nil, "it describes a running sandbox without its session")
 	}
 	return nil
 }

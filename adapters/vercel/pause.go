@@ -104,7 +104,7 @@ func (p *place) wake(ctx context.Context, spec adapters.Spec) (view, error) {
 	case err != nil:
 		return v, err
 	case v.Session.ID == "":
-		return v, misread(true, nil, "it describes a running sandbox without its session")
+		return v, vendor.Misread(true, nil, "it describes a running sandbox without its session")
 	case v.Sandbox.strange():
 		return v, strangeStatus(adapters.KindUnknownOutcome, v.Sandbox)
 	}

@@ -17,7 +17,7 @@ func (p *place) Address(ctx context.Context, boxID string) (adapters.Endpoint, e
 	u, err := url.Parse(k.route)
 	if err != nil || u.Host == "" {
 		p.forget(boxID)
-		return adapters.Endpoint{}, unread(err, "it names no address for the port of the sandbox "+boxID)
+		return adapters.Endpoint{}, vendor.Unread(adapters.KindUnavailable, err, "it names no address for the port of the sandbox "+boxID)
 	}
 	if p.ports == nil {
 		return adapters.Endpoint{URL: u}, nil

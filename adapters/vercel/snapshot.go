@@ -72,7 +72,7 @@ func (p *place) take(ctx context.Context, boxID string) (string, error) {
 		into: &answer, makes: true,
 	})
 	if err == nil && answer.Snapshot.ID == "" {
-		err = misread(true, nil, "it does not say which snapshot was made")
+		err = vendor.Misread(true, nil, "it does not say which snapshot was made")
 	}
 	return answer.Snapshot.ID, err
 }
@@ -135,7 +135,7 @@ func (p *place) Forget(ctx context.Context, snapshot adapters.Snapshot) error {
 	case err != nil:
 		return err
 	case v.Sandbox.Tags == nil:
-		return unread(nil, "it describes a sandbox of our name without tags")
+		return vendor.Unread(adapters.KindUnavailable, nil, "it describes a sandbox of our name without tags")
 	case v.Sandbox.Tags[tagSnapshot] == "" || v.Sandbox.Tags[tagSnapshot] != snapshot.Deployment:
 		return nil // somebody else's
 	}

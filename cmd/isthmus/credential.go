@@ -45,6 +45,28 @@ func credential(from config.Credential) (string, error) {
 	return key, nil
 }
 
+// checkKeys looks for the keys of all pools where the configuration says that they are, and names every one that is not
+// there: no pool is opened without.
+func checkKeys(c config.Config) error {
+	var faults config.Faults
+	for i, pool := range c.Pools {
+		if !hasKey(pool.Provider) {
+			continue
+		}
+		field := "env"
+		if pool.Credential.Env == "" {
+			field = "file"
+		}
+		if _, err := credential(pool.Credential); err != nil {
+			faults = append(faults, config.Fault{Path: fmt.Sprintf("pools[%d].credential.%s", i, field), Text: err.Error()})
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return faults
+}
+
 // shown is the name of a variable for messages. One that does not look like a name may be the key itself, written in the
 // wrong place, and is not repeated.
 func shown(variable string) string {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/isthmus/isthmus/server/admin"
 )
@@ -46,6 +48,25 @@ func printEnvironment(w io.Writer, where admin.Environment) {
 		return
 	}
 	fmt.Fprintf(w, " E2B_API_KEY=%s\n", where.APIKey)
+}
+
+// printable is the key as serve prints it. One that was given by the environment is somebody's secret already, and what
+// serve prints is mostly kept as a log: there the line refers to where the key came from.
+func printable(key, given string, terminal bool) string {
+	if given != "" && key == given && !terminal {
+		return `"$ISTHMUS_API_KEY"`
+	}
+	return key
+}
+
+// isTerminal reports whether somebody reads along.
+func isTerminal(out io.Writer) bool {
+	file, is := out.(*os.File)
+	if !is {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 // quoted is text as one word of a shell.

@@ -56,6 +56,40 @@ func TestCheckConfig(t *testing.T) {
 	require.NotContains(t, err.Error(), "UPPER")
 }
 
+func TestCheckConfigLooksForTheKeysOfPools(t *testing.T) {
+	dir := t.TempDir()
+	path, data := filepath.Join(dir, "pools.yaml"), filepath.Join(dir, "data")
+	kept, empty := filepath.Join(dir, "kept"), filepath.Join(dir, "empty")
+	require.NoError(t, os.WriteFile(kept, []byte("secret-value\n"), 0o600))
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	pool := func(name, place string) string {
+		return "- {name: " + name + ", provider: e2b, api_url: 'https://api.e2b.app', credential: {" + place + "}}\n"
+	}
+	require.NoError(t, os.WriteFile(path, []byte("pools:\n- {name: here, provider: local}\n"+pool("a", "env: LEFT_OUT_KEY")+
+		pool("b", "file: "+kept)+pool("c", "file: "+filepath.Join(dir, "none"))+pool("d", "file: "+empty)), 0o600))
+	for _, args := range [][]string{{"serve", "--check-config"}, {"serve"}} {
+		_, err := isthmus(t, append(args, "--config", path, "--data", data)...)
+		require.ErrorContains(t, err, "pools[1].credential.env: the variable LEFT_OUT_KEY")
+		require.ErrorContains(t, err, "pools[3].credential.file: the file with the pool's key")
+		require.ErrorContains(t, err, "pools[4].credential.file: the file "+empty)
+		require.NotContains(t, err.Error(), "pools[2]")
+		require.NotContains(t, err.Error(), "secret-value")
+		require.NoDirExists(t, data)
+	}
+	t.Setenv("LEFT_OUT_KEY", "x")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "none"), []byte("x"), 0o600))
+	require.NoError(t, os.WriteFile(empty, []byte("x"), 0o600))
+	must(t, "serve", "--check-config", "--config", path, "--data", data)
+}
+
+func TestAGivenKeyIsNotPrintedIntoALog(t *testing.T) {
+	require.Equal(t, `"$ISTHMUS_API_KEY"`, printable("e2b_a", "e2b_a", false))
+	require.Equal(t, "e2b_a", printable("e2b_a", "e2b_a", true))
+	require.Equal(t, "e2b_made", printable("e2b_made", "", false), "nobody else knows the one that a first start made")
+	require.Empty(t, printable("", "", false))
+	require.False(t, isTerminal(&bytes.Buffer{}))
+}
+
 func TestFaultsAreFoundBeforeAnImageIsBuilt(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "isthmus.yaml")

@@ -53,6 +53,9 @@ func serveCommand(where *location) *cobra.Command {
 func serve(ctx context.Context, where *location, flags serveFlags, out, errOut io.Writer) error {
 	c, err := flags.read(where)
 	secrets, secretsErr := config.ReadSecrets(os.LookupEnv, auth.Valid)
+	if err == nil {
+		err = checkKeys(c)
+	}
 	if err := errors.Join(err, secretsErr); err != nil {
 		return err
 	}
@@ -108,6 +111,7 @@ func serveData(ctx context.Context, c config.Config, again func() (config.Config
 	}
 	defer r.onHangup(ctx)()
 	return r.server.Run(ctx, func(where admin.Environment) {
+		where.APIKey = printable(where.APIKey, secrets.APIKey, isTerminal(out))
 		printEnvironment(out, where)
 		fmt.Fprintln(out, "#", server.Mode(c, where))
 	})

@@ -24,7 +24,7 @@ func poolMetrics(text *bytes.Buffer, pools []fleet.PoolState) {
 		{"isthmus_pool_healthy", "0 when no create is tried until the configuration is loaded again.", func(p fleet.PoolState) float64 { return flag(p.Live.Unhealthy == "") }},
 		{"isthmus_pool_draining", "1 when the pool gets no new sandboxes.", func(p fleet.PoolState) float64 { return flag(p.Draining) }},
 		{"isthmus_pool_success_rate", "The share of the last creates that succeeded; 0 before the first.", func(p fleet.PoolState) float64 { return p.Live.SuccessRate }},
-		{"isthmus_pool_start_seconds", "The median time of the last creates.", func(p fleet.PoolState) float64 { return p.Live.StartP50.Seconds() }},
+		{"isthmus_pool_start_seconds", "The median time of the last creates.", func(p fleet.PoolState) float64 { return time.Duration(p.Live.StartP50).Seconds() }},
 	} {
 		fmt.Fprintf(text, "# HELP %s %s\n# TYPE %s gauge\n", m.name, m.help, m.name)
 		for _, p := range pools {

@@ -53,13 +53,7 @@ func printPool(w io.Writer, pool fleet.PoolState) {
 			can = append(can, string(fact.Feature))
 		}
 	}
-	success, start := "-", "-"
-	if pool.Live.Creates > 0 {
-		success = fmt.Sprintf("%.0f%% of %d", 100*pool.Live.SuccessRate, pool.Live.Creates)
-	}
-	if pool.Live.StartP50 > 0 {
-		start = pool.Live.StartP50.Round(time.Millisecond).String()
-	}
+	start, success := figuresOf(pool.Live)
 	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s (%s)\t%s\n", pool.Name, pool.Provider, stateOf(pool), pool.Live.Sandboxes,
 		pool.Live.Starting, success, start, cmp.Or(pool.Isolation.Level, placement.IsolationUnknown), pool.Isolation.Evidence(), strings.Join(can, " "))
 }
@@ -89,7 +83,10 @@ func stateOf(pool fleet.PoolState) string {
 	case live.Unhealthy != "":
 		return "unhealthy: " + live.Unhealthy
 	case live.Breaker == placement.BreakerOpen, live.Breaker == placement.BreakerHalfOpen:
-		return "breaker " + strings.ReplaceAll(string(live.Breaker), "_", " ")
+		if live.Breaker == placement.BreakerOpen {
+			return "breaker " + placement.OpenUntil(live.BreakerUntil)
+		}
+		return "breaker half open"
 	case live.RestUntil.After(time.Now()):
 		return fmt.Sprintf("rests for %s (%s)", time.Until(live.RestUntil).Round(time.Second), live.RestKind)
 	}
@@ -98,6 +95,7 @@ func stateOf(pool fleet.PoolState) string {
 
 func planCommand(where *location) *cobra.Command {
 	var ask admin.NewPlan
+	var whole bool
 	cmd := &cobra.Command{
 		Use: "plan", Short: "Say where a create would go and why, without creating", Args: cobra.NoArgs,
 		Example: "  isthmus plan --require 'isolation=microvm; rank=cost'",
@@ -107,14 +105,14 @@ func planCommand(where *location) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := printJSON(cmd.OutOrStdout(), planned.Decision); err != nil || planned.Refusal == "" {
-					return err
+				if whole {
+					return printJSON(cmd.OutOrStdout(), planned)
 				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), planned.Refusal)
-				return err
+				return printPlan(cmd, planned)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&whole, "json", false, "print the whole decision, with what was required and every figure")
 	cmd.Flags().StringVar(&ask.Template, "template", "base", "template of the sandbox")
 	cmd.Flags().StringVar(&ask.Require, "require", "", "requirements, as in the header X-Isthmus-Require")
 	cmd.Flags().StringToStringVar(&ask.Metadata, "metadata", nil, "metadata of the sandbox, for requirements isthmus:KEY=VALUE")

@@ -165,7 +165,7 @@ func (p Pool) Facts(said placement.Pool) placement.Pool {
 		facts.Max = p.Max.Resources()
 	}
 	if p.MaxLife > 0 {
-		facts.MaxLife = p.MaxLife
+		facts.MaxLife = placement.Milliseconds(p.MaxLife)
 	}
 	facts.Labels, facts.Concurrency, facts.Weight, facts.Draining = p.Labels, p.Concurrency, p.Weight, p.Draining
 	facts.Price = placement.Price(p.Price)

@@ -42,8 +42,8 @@ require:
 	require.NoError(t, err)
 	pool := config.Pools[1]
 	require.Equal(t, 20*time.Second, pool.CreateTime)
-	facts := pool.Facts(placement.Pool{Name: "cloud", Provider: "e2b", MaxLife: time.Hour})
-	require.Equal(t, time.Hour, facts.MaxLife, "what is left out stays as the provider says")
+	facts := pool.Facts(placement.Pool{Name: "cloud", Provider: "e2b", MaxLife: placement.Milliseconds(time.Hour)})
+	require.Equal(t, placement.Milliseconds(time.Hour), facts.MaxLife, "what is left out stays as the provider says")
 	require.Equal(t, []placement.Region{{Name: "us-west1", Areas: []string{"us"}}}, facts.Regions)
 	require.Equal(t, 8192, facts.Sizes[1].MemoryMB)
 	require.InDelta(t, 0.0504, facts.Price.CPUHour, 0)

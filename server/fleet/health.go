@@ -39,10 +39,12 @@ type health struct {
 	mu        sync.Mutex
 	restUntil time.Time
 	restKind  adapters.Kind
-	unhealthy string    // until the configuration is loaded again; empty: healthy
-	outcomes  []outcome // the last ones, oldest first
-	attempts  map[string]int64
-	starting  int
+	// breakerUntil is when an open breaker lets a create through again.
+	breakerUntil time.Time
+	unhealthy    string    // until the configuration is loaded again; empty: healthy
+	outcomes     []outcome // the last ones, oldest first
+	attempts     map[string]int64
+	starting     int
 }
 
 // outcome is one create that said something about the pool.
@@ -54,12 +56,34 @@ type outcome struct {
 
 // newHealth makes the health of a pool of which nothing is known. changed is told of each state of the breaker.
 func newHealth(name string, changed func(from, to placement.Breaker)) *health {
-	return &health{attempts: map[string]int64{}, breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+	h := &health{attempts: map[string]int64{}}
+	h.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: name, MaxRequests: breakerProbes, Interval: breakerWindow, BucketPeriod: breakerBucket, Timeout: breakerOpen,
-		ReadyToTrip:   tripped,
-		IsExcluded:    func(err error) bool { return errors.Is(err, errNeutral) },
-		OnStateChange: func(_ string, from, to gobreaker.State) { changed(breakerOf(from), breakerOf(to)) },
-	})}
+		ReadyToTrip: tripped,
+		IsExcluded:  func(err error) bool { return errors.Is(err, errNeutral) },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			h.opened(to == gobreaker.StateOpen)
+			changed(breakerOf(from), breakerOf(to))
+		},
+	})
+	return h
+}
+
+// opened notes until when the breaker is open. Nobody may ask the breaker anything while holding the lock.
+func (h *health) opened(open bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.breakerUntil = time.Time{}
+	if open {
+		h.breakerUntil = time.Now().Add(breakerOpen)
+	}
+}
+
+// openUntil says in words until when the breaker is open.
+func (h *health) openUntil() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return "its breaker is " + placement.OpenUntil(h.breakerUntil)
 }
 
 func tripped(c gobreaker.Counts) bool {
@@ -88,7 +112,7 @@ func (h *health) admit(at time.Time, enforced bool) (done func(error), _ error) 
 	switch {
 	case err == nil:
 	case enforced:
-		return nil, &adapters.Error{Kind: adapters.KindCapacity, Message: "its breaker is open after failures", Err: errNotTried}
+		return nil, &adapters.Error{Kind: adapters.KindCapacity, Message: h.openUntil(), Err: errNotTried}
 	default:
 		report = func(error) {}
 	}
@@ -187,6 +211,9 @@ func (h *health) live(at time.Time) placement.Live {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	live.RestUntil, live.RestKind, live.Unhealthy, live.Starting = h.restUntil, h.restKind, h.unhealthy, h.starting
+	if live.Breaker == placement.BreakerOpen {
+		live.BreakerUntil = h.breakerUntil
+	}
 	if !h.restUntil.After(at) {
 		live.RestUntil, live.RestKind = time.Time{}, ""
 	}
@@ -205,7 +232,7 @@ func (h *health) live(at time.Time) placement.Live {
 	}
 	if len(took) > 0 {
 		slices.Sort(took)
-		live.StartP50 = took[len(took)/2]
+		live.StartP50 = placement.Milliseconds(took[len(took)/2])
 	}
 	return live
 }

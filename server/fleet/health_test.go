@@ -156,7 +156,7 @@ func TestFiguresAreOfLately(t *testing.T) {
 			done(nil)
 		}
 		live := h.live(time.Now())
-		require.Equal(t, 2*time.Second, live.StartP50)
+		require.Equal(t, placement.Milliseconds(2*time.Second), live.StartP50)
 		require.InDelta(t, 1, live.SuccessRate, 0)
 		time.Sleep(outcomesLife + time.Second)
 		require.Zero(t, h.live(time.Now()).Creates)

@@ -27,7 +27,7 @@ func TestThePoolsLongestLifeHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := able(t, adapters.LevelMemory, nil)
 			terms := *b.fleet.pools.get("one").terms.Load()
-			terms.facts.MaxLife = c.most
+			terms.facts.MaxLife = placement.Milliseconds(c.most)
 			b.fleet.pools.get("one").terms.Store(&terms)
 			ctx, req := t.Context(), request()
 			req.AutoPause = c.autoPause

@@ -24,7 +24,7 @@ func TestDrainingPool(t *testing.T) {
 	require.NoError(t, err, "what is there is served")
 	_, err = r.fleet.Create(t.Context(), asking(t, "pools=a"))
 	requireKind(t, adapters.KindCapacity, err)
-	require.ErrorContains(t, err, "a lacks draining")
+	require.ErrorContains(t, err, "a is draining")
 	require.NoError(t, r.fleet.Kill(t.Context(), "team", old.ID))
 }
 

@@ -86,7 +86,7 @@ func (f *Fleet) longestLife(sb store.Sandbox) time.Duration {
 	if p == nil {
 		return f.cfg.LongestLife
 	}
-	most := p.terms.Load().facts.MaxLife
+	most := time.Duration(p.terms.Load().facts.MaxLife)
 	if most <= 0 {
 		return f.cfg.LongestLife
 	}

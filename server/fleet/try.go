@@ -20,7 +20,7 @@ func (f *Fleet) try(ctx context.Context, m *making, sb store.Sandbox, req placem
 	if failure == nil {
 		return attempt, nil
 	}
-	attempt.Kind, attempt.Message, attempt.RetryAfter = adapters.KindOf(failure), failure.Error(), retryAfter(failure)
+	attempt.Kind, attempt.Message, attempt.RetryAfter = adapters.KindOf(failure), failure.Error(), placement.Milliseconds(retryAfter(failure))
 	attempt.Next = placement.After(attempt.Kind).Step
 	if errors.Is(failure, errNotTried) {
 		attempt.Next = placement.Next

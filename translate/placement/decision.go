@@ -70,7 +70,7 @@ type Attempt struct {
 	// Next is what followed.
 	Next Step `json:"next,omitempty"`
 	// RetryAfter is how long the provider asked to be left alone.
-	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+	RetryAfter Milliseconds `json:"retryAfterMs,omitempty"`
 }
 
 // considered records all pools: those that qualify in their order, then the others.

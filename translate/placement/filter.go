@@ -260,7 +260,7 @@ func checkLimits(c *candidate) {
 }
 
 func checkLifetime(c *candidate) {
-	if most := c.offer.Pool.MaxLife; most > 0 && c.need.Lifetime > most {
+	if most := time.Duration(c.offer.Pool.MaxLife); most > 0 && c.need.Lifetime > most {
 		c.lack("lifetime", brief(c.need.Lifetime), brief(most))
 	}
 }
@@ -292,7 +292,7 @@ func checkNow(c *candidate) {
 		c.notNow(UnmetHealthy, "", live.Unhealthy)
 	}
 	if live.Breaker == BreakerOpen {
-		c.notNow(UnmetBreaker, "", "open after failures")
+		c.notNow(UnmetBreaker, "", OpenUntil(live.BreakerUntil))
 	}
 	if live.RestUntil.After(c.now) {
 		c.notNow(UnmetResting, "", string(live.RestKind)+", for "+live.RestUntil.Sub(c.now).Round(time.Second).String())

@@ -64,7 +64,7 @@ func requirementCases() []requirementCase {
 		{"gpu", "gpu=H100", []string{"gpu"}, pool(func(p *Pool) { p.GPUs = []GPU{{Kind: "l4"}} }), pool(func(p *Pool) { p.GPUs = []GPU{{Kind: "h100"}} })},
 		{"gpu", "gpu-count=2", []string{"gpu-count"}, pool(func(p *Pool) { p.GPUs = []GPU{{Kind: "l4"}} }), pool(func(p *Pool) { p.GPUs = []GPU{{Kind: "l4", Max: 4}} })},
 		{"gpu", "workload=gpu", []string{"gpu"}, asItIs, pool(func(p *Pool) { p.GPUs = []GPU{{Kind: "l4"}} })},
-		{"lifetime", "lifetime=24h", []string{"lifetime"}, pool(func(p *Pool) { p.MaxLife = time.Hour }), pool(func(p *Pool) { p.MaxLife = 24 * time.Hour })},
+		{"lifetime", "lifetime=24h", []string{"lifetime"}, pool(func(p *Pool) { p.MaxLife = Milliseconds(time.Hour) }), pool(func(p *Pool) { p.MaxLife = Milliseconds(24 * time.Hour) })},
 		{"pause", "pause=memory", []string{"pause"}, capable(adapters.FeaturePause, "filesystem"), capable(adapters.FeaturePause, "memory")},
 		{"snapshot", "snapshot=true", []string{"snapshot"}, capable(adapters.FeatureSnapshot, "none"), capable(adapters.FeatureSnapshot, "memory")},
 		{"file-append", "file-append=true", []string{"file-append"}, capable(adapters.FeatureFileAppend, adapters.No), asItIs},
@@ -100,7 +100,7 @@ func TestEveryUnmetRequirementIsListed(t *testing.T) {
 	req.Source = SourceOCI
 	bare := offer("x", func(o *Offer) {
 		o.Template = nil
-		o.Pool.Max.CPU, o.Pool.MaxLife, o.Pool.Draining, o.Pool.Concurrency = 8, time.Hour, true, 1
+		o.Pool.Max.CPU, o.Pool.MaxLife, o.Pool.Draining, o.Pool.Concurrency = 8, Milliseconds(time.Hour), true, 1
 		o.Pool.Capabilities = nil
 		o.Live = Live{Breaker: BreakerOpen, RestUntil: noon().Add(time.Minute), RestKind: adapters.KindQuota, Unhealthy: "refused", Sandboxes: 1}
 	})
@@ -195,7 +195,7 @@ func TestPoolFromADescription(t *testing.T) {
 	require.Equal(t, "process", p.Isolation.Level)
 	require.Equal(t, []Region{{Name: "eu"}, {Name: "us"}}, p.Regions)
 	require.Empty(t, p.GPUs)
-	require.Equal(t, 24*time.Hour, p.MaxLife)
+	require.Equal(t, Milliseconds(24*time.Hour), p.MaxLife)
 	require.Equal(t, []string{SourceOCI}, p.Sources)
 	require.NoError(t, CheckPools([]Pool{p}))
 	weakest := FromDescription("here", adapters.Description{Isolation: "process", Weak: true}, nil)

@@ -15,7 +15,7 @@ func TestRefusals(t *testing.T) {
 	resting := func(kind adapters.Kind, d time.Duration) func(*Offer) {
 		return func(o *Offer) { o.Live.RestUntil, o.Live.RestKind = noon().Add(d), kind }
 	}
-	open := func(o *Offer) { o.Live.Breaker = BreakerOpen }
+	open := func(o *Offer) { o.Live.Breaker, o.Live.BreakerUntil = BreakerOpen, noon().Add(7*time.Second) }
 	cases := []struct {
 		name   string
 		line   string
@@ -27,7 +27,7 @@ func TestRefusals(t *testing.T) {
 		{"never", "isolation=microvm", []Offer{offer("a"), offer("b")}, adapters.KindUnsupported, 0,
 			[]string{"a lacks isolation=microvm (container)", "b lacks isolation", "Ask for less"}},
 		{"never, although one is only closed", "isolation=microvm", []Offer{offer("a", open)}, adapters.KindUnsupported, 0, []string{"isolation"}},
-		{"breaker", "", []Offer{offer("a", open)}, adapters.KindCapacity, 0, []string{"a lacks breaker", "later"}},
+		{"breaker", "", []Offer{offer("a", open)}, adapters.KindCapacity, 0, []string{"a's breaker is open until 2026-11-29T12:00:07Z, after failures", "later"}},
 		{"one never, one later", "labels=x", []Offer{offer("a"), offer("b", open, pool(func(p *Pool) { p.Labels = []string{"x"} }))}, adapters.KindCapacity, 0,
 			[]string{"labels=x", "breaker"}},
 		{"all rest", "", []Offer{offer("a", resting(adapters.KindRateLimited, 9*time.Second)), offer("b", resting(adapters.KindRateLimited, 4*time.Second))},
@@ -36,7 +36,12 @@ func TestRefusals(t *testing.T) {
 			adapters.KindRateLimited, time.Second, nil},
 		{"one rests, one is used up", "", []Offer{offer("a", resting(adapters.KindRateLimited, time.Second)), offer("b", resting(adapters.KindQuota, time.Minute))},
 			adapters.KindCapacity, 0, []string{"quota, for 1m0s"}},
-		{"draining", "", []Offer{offer("a", pool(func(p *Pool) { p.Draining = true }))}, adapters.KindCapacity, 0, []string{"draining"}},
+		{"draining", "", []Offer{offer("a", pool(func(p *Pool) { p.Draining = true }))}, adapters.KindCapacity, 0, []string{"a is draining"}},
+		{"full", "", []Offer{offer("a", pool(func(p *Pool) { p.Concurrency = 1 }), func(o *Offer) { o.Live.Sandboxes = 1 })}, adapters.KindCapacity, 0,
+			[]string{"a is full: 1 of 1 sandboxes"}},
+		{"unhealthy", "", []Offer{offer("a", func(o *Offer) { o.Live.Unhealthy = "no key" })}, adapters.KindCapacity, 0, []string{"a is unhealthy: no key"}},
+		{"lacking and draining", "gpu=any", []Offer{offer("a", pool(func(p *Pool) { p.Draining = true }))}, adapters.KindUnsupported, 0,
+			[]string{"a lacks gpu=any (none), and a is draining"}},
 		{"no pools", "", nil, adapters.KindUnsupported, 0, []string{"no pool is configured"}},
 		{"outside", "pools=a; gpu=any", []Offer{offer("a"), offer("b"), offer("c")}, adapters.KindUnsupported, 0,
 			[]string{"a lacks gpu=any (none)", "2 pools are outside of the destination"}},
@@ -156,7 +161,7 @@ func TestExhausted(t *testing.T) {
 			for _, kind := range c.attempts {
 				a := Attempt{Pool: "a", Provider: "a", Kind: kind, Message: "no luck"}
 				if kind == adapters.KindRateLimited {
-					a.RetryAfter = 7 * time.Second
+					a.RetryAfter = Milliseconds(7 * time.Second)
 				}
 				d.Attempts = append(d.Attempts, a)
 			}

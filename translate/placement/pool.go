@@ -30,7 +30,7 @@ type Pool struct {
 	Sizes []adapters.Resources `json:"sizes,omitempty"`
 	GPUs  []GPU                `json:"gpus,omitempty"`
 	// MaxLife is the longest life of a sandbox; 0: no bound.
-	MaxLife time.Duration `json:"maxLife,omitempty"`
+	MaxLife Milliseconds `json:"maxLifeMs,omitempty"`
 	// Unenforced names the ceilings that are not enforced here: memory, cpu, pids, disk, counters.
 	Unenforced []string `json:"unenforced,omitempty"`
 	// Labels are the operator's, for example of compliance.
@@ -105,6 +105,8 @@ const (
 // Live are the figures of one pool at one moment.
 type Live struct {
 	Breaker Breaker `json:"breaker,omitempty"`
+	// BreakerUntil is when an open breaker lets the first create through again.
+	BreakerUntil time.Time `json:"breakerUntil,omitzero"`
 	// RestUntil is when a pool that rests is tried again, RestKind why it rests: rate_limited or quota.
 	RestUntil time.Time     `json:"restUntil,omitzero"`
 	RestKind  adapters.Kind `json:"restKind,omitempty"`
@@ -114,7 +116,7 @@ type Live struct {
 	SuccessRate float64 `json:"successRate"`
 	Creates     int     `json:"creates"`
 	// StartP50 is the median time of a create; 0: not known.
-	StartP50 time.Duration `json:"startP50,omitempty"`
+	StartP50 Milliseconds `json:"startP50Ms,omitempty"`
 	// Sandboxes counts all that live here, Starting the creates under way.
 	Sandboxes int `json:"sandboxes"`
 	Starting  int `json:"starting"`
@@ -158,7 +160,7 @@ func FromDescription(name string, d adapters.Description, capabilities adapters.
 		pool.Sources = append(pool.Sources, SourceOCI)
 	}
 	if life, err := time.ParseDuration(capabilities.Value(adapters.FeatureMaxLife)); err == nil {
-		pool.MaxLife = life
+		pool.MaxLife = Milliseconds(life)
 	}
 	return pool
 }

@@ -53,7 +53,7 @@ func (w world) pool(o *Offer) {
 	for _, kind := range w.some("h100", "l4") {
 		p.GPUs = append(p.GPUs, GPU{Kind: kind, Max: w.IntN(3)})
 	}
-	p.MaxLife = time.Duration(w.IntN(48)) * time.Hour
+	p.MaxLife = Milliseconds(time.Duration(w.IntN(48)) * time.Hour)
 	p.Unenforced = w.some("memory", "cpu")
 	p.Concurrency = w.IntN(2) * (2 + w.IntN(8))
 	p.Weight = float64(w.IntN(3))
@@ -75,7 +75,7 @@ func (w world) pool(o *Offer) {
 
 func (w world) live(o *Offer) {
 	o.Live = Live{Breaker: Breaker(w.one("", "", "", "closed", "closed", "half_open", "open")), SuccessRate: w.Float64(), Creates: w.IntN(50),
-		StartP50: time.Duration(w.IntN(3000)) * time.Millisecond, Sandboxes: w.IntN(5), Affine: w.IntN(3), Spread: w.IntN(3)}
+		StartP50: Milliseconds(time.Duration(w.IntN(3000)) * time.Millisecond), Sandboxes: w.IntN(5), Affine: w.IntN(3), Spread: w.IntN(3)}
 	if w.IntN(12) == 0 {
 		o.Live.RestUntil, o.Live.RestKind = noon().Add(time.Minute), adapters.KindRateLimited
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Objectives of ranking. Order is the configured order and stands alone; the others can be put in a sequence.
@@ -138,7 +139,7 @@ func measure(c *candidate, r *Requirements) {
 	if c.cost != nil {
 		note(true, RankCost, c.cost.Hour, c.cost.Hour)
 	}
-	start := live.StartP50.Seconds()
+	start := time.Duration(live.StartP50).Seconds()
 	note(start > 0, RankStartup, start, start)
 	note(live.Creates > 0, RankReliability, 1-live.SuccessRate, live.SuccessRate)
 	far := 1.0

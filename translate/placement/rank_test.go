@@ -11,7 +11,7 @@ import (
 func live(perHour float64, start time.Duration, success float64) func(*Offer) {
 	return func(o *Offer) {
 		o.Pool.Price = Price{Billing: BillSession, SessionHour: perHour}
-		o.Live.StartP50 = start
+		o.Live.StartP50 = Milliseconds(start)
 		o.Live.SuccessRate, o.Live.Creates = success, 100
 	}
 }

@@ -97,8 +97,8 @@ func (d Decision) Exhausted() error {
 	limited := len(d.Attempts) > 0
 	for _, a := range d.Attempts {
 		limited = limited && a.Kind == adapters.KindRateLimited
-		if a.RetryAfter > 0 && (retry == 0 || a.RetryAfter < retry) {
-			retry = a.RetryAfter
+		if after := time.Duration(a.RetryAfter); after > 0 && (retry == 0 || after < retry) {
+			retry = after
 		}
 		kind = worse(kind, a.Kind)
 	}
@@ -178,7 +178,7 @@ func missing(attempts []Attempted) string {
 		case contains(a.UnmetRequirements, "pools") || contains(a.UnmetRequirements, "provider"):
 			outside++
 		default:
-			says = append(says, a.Pool+" lacks "+lacks(a.Unmet))
+			says = append(says, Why(a.Pool, a.Unmet))
 		}
 	}
 	if more := len(says) - most; more > 0 {
@@ -191,23 +191,4 @@ func missing(attempts []Attempted) string {
 		return "no pool is configured"
 	}
 	return strings.Join(says, "; ")
-}
-
-// lacks writes what one pool lacks.
-func lacks(unmet []Unmet) string {
-	var says []string
-	for _, u := range unmet {
-		word := u.Requirement
-		if u.Wanted != "" {
-			word += "=" + u.Wanted
-		}
-		if u.Has != "" {
-			word += " (" + u.Has + ")"
-		}
-		if u.Field != "" {
-			word += ", which " + u.Field + " needs"
-		}
-		says = append(says, word)
-	}
-	return strings.Join(says, ", ")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/isthmus/isthmus/envd/daemon"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // running is a daemon with its two listeners.
 type running struct {

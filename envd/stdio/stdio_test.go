@@ -17,7 +17,7 @@ import (
 	"github.com/isthmus/isthmus/envd/stdio"
 )
 
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // stream is one end of the input and output of a program.
 type stream struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/isthmus/isthmus/envd/tunnel"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // daemon runs the daemon's end and returns how to reach it, and a way to cut it off.
 func daemon(t *testing.T) (tunnel.Target, context.CancelFunc) {

@@ -32,6 +32,7 @@ type fake struct {
 	onDestroy func(id string) error
 	onReach   func()
 	getErr    error
+	getsFail  int // so many looks end with getErr, the others do not; 0: all do
 	listErr   error
 	silent    bool // does not answer before the caller gives up
 	// usage is what the envd of a box tells of its machine; nil: nothing.
@@ -125,8 +126,11 @@ func (p *fake) Get(ctx context.Context, id string) (adapters.Box, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.getErr != nil {
-		return adapters.Box{}, p.getErr
+	if err := p.getErr; err != nil {
+		if p.getsFail--; p.getsFail == 0 {
+			p.getErr = nil
+		}
+		return adapters.Box{}, err
 	}
 	if box := p.boxes[id]; box != nil {
 		return box.Box, nil

@@ -83,14 +83,14 @@ func TestDestroyIsTriedAgain(t *testing.T) {
 func TestDeadlineIsSharp(t *testing.T) {
 	b := start(t, nil)
 	req := request()
-	req.Timeout = 300 * time.Millisecond
+	req.Timeout = 3 * time.Second // a busy machine has looked for its route before
 	sb := b.create(req)
 	route, err := b.fleet.Route(t.Context(), sb.ID)
 	require.NoError(t, err)
 	<-route.Gone
 	late := time.Since(sb.EndAt)
 	require.GreaterOrEqual(t, late, time.Duration(0))
-	require.Less(t, late, time.Second) // 0.1 s when the machine has nothing else to do
+	require.Less(t, late, 10*time.Second) // 0.1 s when the machine has nothing else to do; the next look is after an hour
 	b.gone(sb.ID)
 }
 
@@ -128,12 +128,12 @@ func TestTimeouts(t *testing.T) {
 func TestRefreshGivesAtLeast15Seconds(t *testing.T) {
 	b := start(t, nil)
 	req := request()
-	req.Timeout = 2 * time.Second
+	req.Timeout = 8 * time.Second
 	sb := b.create(req)
 	require.NoError(t, b.fleet.Refresh(t.Context(), "team", sb.ID, 0))
 	now, err := b.fleet.Sandbox(t.Context(), "team", sb.ID)
 	require.NoError(t, err)
-	require.InDelta(t, 15, time.Until(now.EndAt).Seconds(), 2)
+	require.InDelta(t, 15, time.Until(now.EndAt).Seconds(), 5)
 }
 
 func TestPastLongestLife(t *testing.T) {

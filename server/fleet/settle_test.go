@@ -24,7 +24,7 @@ func startLate(t *testing.T, settle time.Duration) *bench {
 }
 
 func TestABoxThatIsSeenLateIsAdopted(t *testing.T) {
-	b := startLate(t, 10*time.Second)
+	b := startLate(t, 30*time.Second)
 	var shown chan struct{}
 	b.provider.with(func(p *fake) {
 		shown = make(chan struct{})
@@ -49,14 +49,13 @@ func TestABoxThatIsMissingForTheWholeTimeIsAbsent(t *testing.T) {
 
 func TestAnAnswerThatFailedIsNoProof(t *testing.T) {
 	b := startLate(t, 200*time.Millisecond)
-	b.provider.with(func(p *fake) { p.getErr = adapters.Errorf(adapters.KindUnavailable, "away") })
-	time.AfterFunc(50*time.Millisecond, func() { b.provider.with(func(p *fake) { p.getErr = nil }) })
+	b.provider.with(func(p *fake) { p.getErr, p.getsFail = adapters.Errorf(adapters.KindUnavailable, "away"), 1 })
 	err := b.fleet.absent(t.Context(), b.fleet.pools.get("one"), "box", "attempt")
 	require.ErrorIs(t, err, errUndecided)
 }
 
 func TestAHalfDoneCreateThatIsSeenLateIsRemoved(t *testing.T) {
-	b := startLate(t, 200*time.Millisecond)
+	b := startLate(t, 30*time.Second) // it is over as soon as the box is seen
 	sb := b.create(request())
 	spec := b.provider.box(sb.BoxID).spec
 	b.cut(sb.ID, store.StateCreating)

@@ -30,7 +30,7 @@ import (
 const (
 	sandboxID = "iabcdefghij0123456789"
 	// patience bounds what must happen at once; it is long so that a busy machine does not fail.
-	patience = 10 * time.Second
+	patience = 30 * time.Second
 	appPort  = 8080
 )
 

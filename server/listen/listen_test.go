@@ -26,7 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // start runs a server until the test ends, and returns its address, how to stop it, and what Run returned.
 func start(t *testing.T, c Config) (address string, stop context.CancelFunc, ended chan error) {
@@ -166,16 +166,18 @@ func TestStopWaitsAndThenBreaksOff(t *testing.T) {
 		<-r.Context().Done()
 		returned = true
 	}
-	address, stop, ended := start(t, Config{Handler: http.HandlerFunc(handler), Grace: 300 * time.Millisecond})
+	patient, stopPatient, patientEnded := start(t, Config{Handler: http.HandlerFunc(handler), Grace: patience})
+	address, stop, ended := start(t, Config{Handler: http.HandlerFunc(handler), Grace: 100 * time.Millisecond})
 	client := http.Client{Timeout: patience}
-	open := func(path string) *bufio.Reader {
+	open := func(address, path string) *bufio.Reader {
 		answer, err := client.Get("http://" + address + path)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = answer.Body.Close() })
 		<-begun
 		return bufio.NewReader(answer.Body)
 	}
-	finishes, lasts := open("/quick"), open("/endless")
+	finishes, lasts := open(patient, "/quick"), open(address, "/endless")
+	stopPatient()
 	stop()
 	close(quick)
 	body, err := io.ReadAll(finishes)
@@ -183,6 +185,7 @@ func TestStopWaitsAndThenBreaksOff(t *testing.T) {
 	require.Equal(t, "begun\ndone\n", string(body))
 	_, err = io.ReadAll(lasts)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	awaitEnd(t, patientEnded)
 	awaitEnd(t, ended)
 	require.True(t, returned, "Run returned before the handler")
 	_, err = net.Dial("tcp", address)

@@ -178,17 +178,20 @@ func everyCall(t *testing.T, c processconnect.ProcessClient, to *wire.ProcessSel
 	return errs
 }
 
+// soon is a time limit in milliseconds, in which a busy machine has begun what the limit ends.
+const soon = "2000"
+
 func TestTheTimeLimitKillsEvenWhenNobodyFollows(t *testing.T) {
 	h := start(t, nil)
 	c := h.sdk(t)
-	first := begin(t, c, shell("sleep 100"), "Connect-Timeout-Ms", "400")
+	first := begin(t, c, shell("sleep 100"), "Connect-Timeout-Ms", soon)
 	other := attach(t, c, byPID(first.pid))
 	first.close()
 	other.finish(t)
 	require.EqualValues(t, -1, other.end.GetExitCode())
 	require.Equal(t, "signal: killed", other.end.GetError())
 
-	err := begin(t, c, shell("sleep 100"), "Connect-Timeout-Ms", "300").fail(t)
+	err := begin(t, c, shell("sleep 100"), "Connect-Timeout-Ms", soon).fail(t)
 	require.Equal(t, connect.CodeDeadlineExceeded, err.Code())
 	require.Equal(t, "context deadline exceeded", err.Message())
 	require.Eventually(t, func() bool { return len(list(t, c)) == 0 }, patience, time.Millisecond)
@@ -201,7 +204,7 @@ func TestTheTimeLimitOfConnectEndsTheStreamOnly(t *testing.T) {
 	h := start(t, nil)
 	c := h.sdk(t)
 	first := begin(t, c, withStdin(shell("read x; exit 7")))
-	err := attach(t, c, byPID(first.pid), "Connect-Timeout-Ms", "200").fail(t)
+	err := attach(t, c, byPID(first.pid), "Connect-Timeout-Ms", soon).fail(t)
 	require.Equal(t, connect.CodeDeadlineExceeded, err.Code())
 	require.NoError(t, send(t, c, byPID(first.pid), stdin("\n")))
 	require.EqualValues(t, 7, first.finish(t).end.GetExitCode())
@@ -212,12 +215,25 @@ func TestKeepaliveOnlyWhenIdleAndNeverFasterThanASecond(t *testing.T) {
 	for _, interval := range []string{"0", "1", "-5"} {
 		t.Run(interval, func(t *testing.T) {
 			t.Parallel()
-			e := begin(t, h.sdk(t), shell("sleep 1.5"), "Keepalive-Ping-Interval", interval).finish(t)
-			require.Equal(t, 1, e.keepalives)
+			alike(t, h, "sleep 1.5", interval, 1)
 		})
 	}
-	e := begin(t, h.sdk(t), shell("for i in 1 2 3 4; do sleep 0.4; echo; done"), "Keepalive-Ping-Interval", "1").finish(t)
-	require.Zero(t, e.keepalives, "output starts the interval anew")
+	alike(t, h, "for i in 1 2 3 4; do sleep 0.4; echo; done", "1", 0) // output starts the interval anew
+}
+
+// alike runs a script until it has come with so many keepalives, a few times at most: a busy machine may stretch one
+// run, hardly all, while a keepalive that comes by mistake comes in each.
+func alike(t *testing.T, h *harness, script, interval string, want int) {
+	t.Helper()
+	var counts []int
+	for len(counts) < 10 {
+		e := begin(t, h.sdk(t), shell(script), "Keepalive-Ping-Interval", interval).finish(t)
+		if e.keepalives == want {
+			return
+		}
+		counts = append(counts, e.keepalives)
+	}
+	require.Fail(t, "keepalives come otherwise", "%d were wanted of %q at %s: %v", want, script, interval, counts)
 }
 
 func TestSignalsGoToOneProcess(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds what a test waits for; nothing waits that long when all is well.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // The users of the tests: root with a home of its own, and a stranger in two groups.
 const (

@@ -190,7 +190,7 @@ func TestAProcessInheritsNothing(t *testing.T) {
 	for name, m := range map[string]*wire.StartRequest{"pipes": shell(""), "pty": withPTY(shell(""), 80, 24)} {
 		t.Run(name, func(t *testing.T) {
 			// The listing itself holds one more, for the folder. The score is set right after the start.
-			m.Process.Args[1] = "sleep 0.1; ls /proc/self/fd | tr '\\n' ' '; cat /proc/self/oom_score_adj"
+			m.Process.Args[1] = "ls /proc/self/fd | tr '\\n' ' '; until grep -x 100 /proc/self/oom_score_adj; do sleep 0.01; done"
 			e := begin(t, h.sdk(t), m).finish(t)
 			require.Equal(t, "0 1 2 3 100", strings.TrimSpace(e.stdout+e.pty))
 		})

@@ -103,7 +103,7 @@ func orphanMaker(r *Reaper, code int) error {
 
 // noChildren waits until PID 1 is alone.
 func noChildren() error {
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		left, err := os.ReadFile("/proc/1/task/1/children")
 		if err != nil {
 			return err

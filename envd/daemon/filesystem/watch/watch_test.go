@@ -162,7 +162,7 @@ func TestEventsArriveByThemselves(t *testing.T) {
 		for len(events) == 0 {
 			select {
 			case <-w.Ready():
-			case <-time.After(10 * time.Second):
+			case <-time.After(30 * time.Second):
 				require.Fail(t, "no event")
 			}
 			events, err = w.Take()

@@ -19,12 +19,12 @@ const (
 	// idleToEnvd is well above what bursts of short calls need: a connection costs more than a call.
 	idleToEnvd = 128
 	idleToPort = 32
+	keepsNone  = -1
 	// envdIdleTime is below the time after which the daemon closes idle connections.
 	envdIdleTime = 90 * time.Second
 	// innerIdleTime is below that of the fronts of other servers.
 	innerIdleTime = 30 * time.Second
-	// portIdleTime is below the 5 s after which common application servers close idle connections: a request
-	// with a body that meets a connection which is just being closed cannot be sent again.
+	// portIdleTime is below the 5 s after which common application servers close idle connections.
 	portIdleTime = 4 * time.Second
 	dialTimeout  = 10 * time.Second
 	copySize     = 32 << 10
@@ -95,6 +95,8 @@ type pool struct {
 	end   func()
 	envd  *http.Transport
 	ports *http.Transport
+	// once keeps no connections: it is for what could not be sent again, should an application close one just then.
+	once *http.Transport
 }
 
 func newPool(route *fleet.Route, dialPort DialPort) *pool {
@@ -105,7 +107,8 @@ func newPool(route *fleet.Route, dialPort DialPort) *pool {
 		idleTime = innerIdleTime
 	}
 	p.envd = transport(idleToEnvd, idleTime, p.dialer(envdDial(route)))
-	p.ports = transport(idleToPort, portIdleTime, p.dialer(portDial(route, dialPort)))
+	ports := p.dialer(portDial(route, dialPort))
+	p.ports, p.once = transport(idleToPort, portIdleTime, ports), transport(keepsNone, portIdleTime, ports)
 	p.end = func() {
 		cancel()
 		p.envd.CloseIdleConnections()

@@ -82,7 +82,21 @@ func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if x.target.port == envd.Port || x.pool.route.Inner != nil {
 		return x.pool.envd.RoundTrip(r)
 	}
+	if !replayable(r) {
+		return x.pool.once.RoundTrip(r)
+	}
 	return x.pool.ports.RoundTrip(r)
+}
+
+// replayable reports whether a request may be sent a second time. An application may close a kept connection at the
+// very moment at which a request is sent on it; whether it has acted on that is then not known, so that only a request
+// which may come twice can be sent again, and only one without a body that is gone by then.
+func replayable(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return r.Body == nil || r.Body == http.NoBody
+	}
+	return false
 }
 
 // carriedBy ties the exchange and the connection that carries it to each other.

@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,12 +49,11 @@ func outside(t *testing.T) nearby {
 		require.NoError(t, in.Close())
 		require.NoError(t, holder.Wait())
 	})
-	pid, base := holder.Process.Pid, rand.IntN(32)*8 // of several tests at once each has its own
-	address := func(n int) string { return fmt.Sprintf("203.0.113.%d", base+n) }
-	cable := fmt.Sprintf("out%d", pid)
 	said, err := bufio.NewReader(says).ReadString('\n')
 	require.NoError(t, err, "the holder of the network: %q", said)
-	ip(t, fmt.Sprintf("link add %s type veth peer name far netns %d", cable, pid))
+	pid := holder.Process.Pid
+	cable, base := plug(t, pid)
+	address := func(n int) string { return fmt.Sprintf("203.0.113.%d", base+n) }
 	ip(t, fmt.Sprintf("addr add %s/29 dev %s", address(1), cable))
 	ip(t, "link set up "+cable)
 	for _, line := range []string{"link set up lo", "link set up far", "addr add " + address(2) + "/29 dev far", "addr add " + address(3) + "/29 dev far"} {
@@ -69,6 +68,22 @@ func outside(t *testing.T) nearby {
 	o.Secure = serveThere(t, pid, address(2), secure)
 	resolver := nameServer(t, map[string]netip.Addr{o.FirstName: o.First.Addr(), o.SecondName: o.Second.Addr()})
 	return nearby{o, []netip.AddrPort{resolver}, roots}
+}
+
+// plug makes a cable to the network of a process, and returns its name and the last byte of its eight addresses. Of
+// all tests on this machine at once, in whatever programs, each has its own: the kernel gives a name once.
+func plug(t *testing.T, pid int) (cable string, base int) {
+	t.Helper()
+	for n := range 32 {
+		cable := fmt.Sprintf("outside%d", n)
+		out, err := exec.Command("ip", "link", "add", cable, "type", "veth", "peer", "name", "far", "netns", strconv.Itoa(pid)).CombinedOutput()
+		if err == nil {
+			return cable, n * 8
+		}
+		require.Contains(t, string(out), "File exists", "%v", err)
+	}
+	require.Fail(t, "all addresses are in use by other tests")
+	return "", 0
 }
 
 // certified makes a certificate for a name, and says whom to trust for it.

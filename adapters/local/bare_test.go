@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -14,11 +15,8 @@ import (
 	"github.com/isthmus/isthmus/adapters/local"
 )
 
-// Times to sleep that nobody else on the machine uses.
-const (
-	napA = "1000.7531"
-	napB = "2000.7531"
-)
+// nap is a time to sleep that nobody else on the machine uses.
+func nap(seconds int) string { return fmt.Sprintf("%d.%d", seconds, os.Getpid()) }
 
 func bare(c *local.Config) { c.Isolation = "process" }
 
@@ -36,7 +34,7 @@ func TestABoxWithoutIsolation(t *testing.T) {
 	require.Equal(t, adapters.KindNotFound, adapters.KindOf(err))
 
 	id := create(t, l, online)
-	r := sh(t, l, id, "user", "pwd; echo $HOME; echo x > file; setsid sleep "+napA+" > /dev/null 2>&1 < /dev/null & echo $!")
+	r := sh(t, l, id, "user", "pwd; echo $HOME; echo x > file; setsid sleep "+nap(1000)+" > /dev/null 2>&1 < /dev/null & echo $!")
 	lines := strings.Fields(r.stdout)
 	require.Len(t, lines, 3, r.stderr)
 	require.Equal(t, lines[0], lines[1])
@@ -48,24 +46,24 @@ func TestABoxWithoutIsolation(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, b.Alive)
 	require.NoError(t, l.Destroy(t.Context(), id))
-	require.Empty(t, asleep(t, napA))
+	require.Empty(t, asleep(t, nap(1000)))
 	require.NoDirExists(t, lines[0])
 }
 
 func TestTheDeadlineEndsABoxWithoutIsolation(t *testing.T) {
 	l := open(t, bare)
 	id := create(t, l, online)
-	sh(t, l, id, "user", "setsid sleep "+napB+" > /dev/null 2>&1 < /dev/null &")
-	require.Eventually(t, func() bool { return len(asleep(t, napB)) == 1 }, 30*time.Second, time.Millisecond)
+	sh(t, l, id, "user", "setsid sleep "+nap(2000)+" > /dev/null 2>&1 < /dev/null &")
+	require.Eventually(t, func() bool { return len(asleep(t, nap(2000))) == 1 }, 30*time.Second, time.Millisecond)
 	ended, err := l.Ended(id)
 	require.NoError(t, err)
 	require.NoError(t, l.Extend(t.Context(), id, time.Now()))
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the box outlived its deadline")
 	}
-	require.Eventually(t, func() bool { return len(asleep(t, napB)) == 0 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(asleep(t, nap(2000))) == 0 }, 30*time.Second, time.Millisecond)
 }
 
 // asleep lists our processes that run sleep for this time.

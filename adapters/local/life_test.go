@@ -162,7 +162,7 @@ func TestTheDeadlineEndsABoxByItself(t *testing.T) {
 	require.NoError(t, l.Extend(t.Context(), id, time.Now()))
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the box outlived its deadline")
 	}
 	b, err := l.Get(t.Context(), id)

@@ -51,8 +51,10 @@ func TestAForkBombHarmsItselfOnly(t *testing.T) {
 	l := open(t, func(c *local.Config) { c.Processes = 64 })
 	id := create(t, l)
 	for _, user := range []string{"user", "root"} {
-		r := sh(t, l, id, user, `setsid sh -c 'exec > /dev/null 2>&1 < /dev/null
-while :; do sleep 3600 & done' & sleep 0.3`)
+		// The nap is begun before there is no room for it.
+		r := sh(t, l, id, user, `sleep 0.3 & nap=$!
+setsid sh -c 'exec > /dev/null 2>&1 < /dev/null
+while :; do sleep 3600 & done' & wait $nap`)
 		require.Zero(t, r.code, r.stderr)
 	}
 	require.NoError(t, l.Extend(t.Context(), id, time.Now().Add(time.Hour)))

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -127,20 +128,31 @@ func open(t *testing.T, change ...func(*local.Config)) *local.Local {
 func folder(t *testing.T) local.Config {
 	t.Helper()
 	c := config(t.TempDir())
-	c.FirstID = firstID()
-	if os.Getuid() != 0 { // all boxes of the ordinary user share these
-		_, err := fmt.Sscan(os.Getenv(envFirst), &c.FirstID)
-		require.NoError(t, err, "run these tests as root: they make the ordinary user themselves")
+	if os.Getuid() == 0 {
+		c.FirstID = firstID(t)
+		return c
 	}
+	_, err := fmt.Sscan(os.Getenv(envFirst), &c.FirstID) // all boxes of the ordinary user share these
+	require.NoError(t, err, "run these tests as root: they make the ordinary user themselves")
 	return c
 }
 
-// firstID is a range of user ids that no other test uses at the same time.
-func firstID() uint32 {
-	var b [2]byte
-	_, _ = rand.Read(b[:])
+// firstID is a range of user ids that no other test on this machine uses at the same time: each holds a name that the
+// kernel gives once, and takes back from a program that dies.
+func firstID(t *testing.T) uint32 {
+	t.Helper()
 	const size = ranges * 65536
-	return 0xA0000000 + uint32(b[0])*size // up to 0xE0000000, far from where a server begins
+	for n := range uint32(256) {
+		name, err := net.Listen("unix", fmt.Sprintf("@isthmus-test-ids-%d", n))
+		if err != nil {
+			require.ErrorIs(t, err, syscall.EADDRINUSE)
+			continue
+		}
+		t.Cleanup(func() { _ = name.Close() })
+		return 0xA0000000 + n*size // up to 0xE0000000, far from where a server begins
+	}
+	require.Fail(t, "all ranges of user ids are in use by other tests")
+	return 0
 }
 
 // closed destroys what is left and proves that it is gone.

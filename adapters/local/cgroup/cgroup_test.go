@@ -73,7 +73,7 @@ func TestLimitsOfVersion2(t *testing.T) {
 func TestAGroupIsMadeUsedAndRemoved(t *testing.T) {
 	tree, err := Find()
 	require.NoError(t, err, "run this test where control groups can be made")
-	g := tree.Plan("test" + filepath.Base(t.TempDir()))
+	g := tree.Plan("test" + strconv.Itoa(os.Getpid()))
 	require.NoError(t, g.Make(Limits{MemoryBytes: 64 << 20, CPUs: 1, Processes: 10}))
 	require.NoError(t, g.Make(Limits{MemoryBytes: 64 << 20, CPUs: 1, Processes: 10}), "what is there is used")
 	t.Cleanup(func() { require.NoError(t, g.Remove(context.Background())) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isthmus/isthmus/adapters"
 	"github.com/isthmus/isthmus/server/admin"
 	"github.com/isthmus/isthmus/server/fleet"
 	"github.com/isthmus/isthmus/translate/placement"
@@ -49,6 +50,8 @@ func printPool(w io.Writer, pool fleet.PoolState) {
 		switch {
 		case fact.Present() && pool.Doubtful(fact.Feature):
 			can = append(can, string(fact.Feature)+"(drifted)")
+		case fact.Feature == adapters.FeatureInjectHeaders && fact.Present() && fact.Value != adapters.Yes:
+			can = append(can, fmt.Sprintf("%s(%s only)", fact.Feature, fact.Value))
 		case fact.Present():
 			can = append(can, string(fact.Feature))
 		}

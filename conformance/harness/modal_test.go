@@ -49,6 +49,7 @@ func modalPool(t *testing.T) string {
   credential: {file: %s}
   modal: {authority: %s}
   templates: {base: "", node: "node:22", python: "python:3.12"}
+  require: {network: inject_headers_https}
 `, modalAddress, token, authority)
 }
 

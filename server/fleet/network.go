@@ -20,7 +20,7 @@ func (f *Fleet) SetNetwork(ctx context.Context, teamID, id string, network store
 	if err != nil {
 		return err
 	}
-	if err := p.changes(network); err != nil {
+	if err := p.changes(network, sb.Network); err != nil {
 		return err
 	}
 	_, err = f.alone(ctx, id, func(ctx context.Context) (store.Sandbox, error) {
@@ -30,13 +30,13 @@ func (f *Fleet) SetNetwork(ctx context.Context, teamID, id string, network store
 }
 
 // changes says whether the pool can have a running sandbox follow such rules.
-func (p *pool) changes(network store.Network) error {
+func (p *pool) changes(network, before store.Network) error {
 	capabilities := p.terms.Load().facts.Capabilities
 	if p.networker == nil || !capabilities.Has(adapters.FeatureLiveNetwork) {
 		return unsupported("updateSandboxNetwork is not supported here: pool %s cannot change the network of a running sandbox. "+
 			"Say what it may reach when it is created, or create it with the requirement network=live_network", p.name)
 	}
-	if lacks := placement.LacksForNetwork(network, capabilities); len(lacks) > 0 {
+	if lacks := placement.LacksForNetwork(network, before, capabilities); len(lacks) > 0 {
 		return unsupported("network is not supported here as it is given: pool %s lacks %s", p.name, strings.Join(lacks, ", "))
 	}
 	return nil

@@ -89,11 +89,15 @@ func fieldsOf(req Request) map[string]string {
 	return fields
 }
 
+// injectHTTPS is inject_headers of a place that adds headers to HTTPS requests alone. Which requests a program will make
+// is not known, so such a place meets header rules only where somebody has said that HTTPS is enough.
+const injectHTTPS = "inject_headers_https"
+
 // networkPowers are what a place may be able to do to the network.
 func networkPowers() []string {
 	return []string{
 		string(adapters.FeatureInternetOff), string(adapters.FeatureAllowCIDRs), string(adapters.FeatureDenyCIDRs),
-		string(adapters.FeatureAllowDomains), string(adapters.FeatureInjectHeaders), string(adapters.FeatureEgressProxy),
+		string(adapters.FeatureAllowDomains), string(adapters.FeatureInjectHeaders), injectHTTPS, string(adapters.FeatureEgressProxy),
 		string(adapters.FeatureLiveNetwork),
 	}
 }
@@ -126,9 +130,16 @@ func networkNeeds(n store.Network) []string {
 	return needs
 }
 
-// LacksForNetwork names the powers that a pool lacks for network fields. What is not stated is not there.
-func LacksForNetwork(n store.Network, capabilities adapters.Capabilities) []string {
-	return slices.DeleteFunc(networkNeeds(n), func(power string) bool { return hasPower(capabilities, power) })
+// LacksForNetwork names the powers that a pool lacks for new network fields of a running sandbox. What is not stated is
+// not there. before are its present ones: where it has header rules in a place that keeps them for HTTPS alone, that was
+// said to be enough when it was made.
+func LacksForNetwork(n, before store.Network, capabilities adapters.Capabilities) []string {
+	return slices.DeleteFunc(networkNeeds(n), func(power string) bool {
+		if power == string(adapters.FeatureInjectHeaders) && len(before.RuleHosts) > 0 {
+			power = injectHTTPS
+		}
+		return hasPower(capabilities, power)
+	})
 }
 
 // filter notes everything that the candidate lacks of a request. asked are the keys that needed states.
@@ -219,16 +230,37 @@ func checkVerified(c *candidate) {
 // checkNetwork names each missing power. What is not stated is not there: it fails closed.
 func checkNetwork(c *candidate) {
 	for _, power := range c.need.Network {
+		if power == string(adapters.FeatureInjectHeaders) && c.httpsIsEnough() {
+			power = injectHTTPS
+		}
 		if !hasPower(c.offer.Pool.Capabilities, power) {
-			c.lack("network."+power, "", "")
+			c.lack("network."+power, "", partOf(c.offer.Pool.Capabilities, power))
 		}
 	}
+}
+
+// httpsIsEnough reports whether the request, or the operator for this pool, has said so of header rules.
+func (c *candidate) httpsIsEnough() bool {
+	defaults := c.offer.Pool.Defaults
+	return contains(c.need.Network, injectHTTPS) || defaults != nil && contains(defaults.Network, injectHTTPS)
+}
+
+// partOf says what a pool has of a power that it lacks as a whole; empty: nothing.
+func partOf(capabilities adapters.Capabilities, power string) string {
+	if power == string(adapters.FeatureInjectHeaders) && capabilities.Has(adapters.FeatureInjectHeaders) {
+		return capabilities.Value(adapters.FeatureInjectHeaders) + " only"
+	}
+	return ""
 }
 
 // hasPower reports whether a pool states a power over the network, or the whole that it is a detail of.
 func hasPower(capabilities adapters.Capabilities, power string) bool {
 	whole := adapters.Feature("")
 	switch adapters.Feature(power) {
+	case adapters.FeatureInjectHeaders:
+		return capabilities.Value(adapters.FeatureInjectHeaders) == adapters.Yes
+	case injectHTTPS:
+		return capabilities.Has(adapters.FeatureInjectHeaders)
 	case adapters.FeatureAllowCIDRs, adapters.FeatureDenyCIDRs, adapters.FeatureAllowDomains:
 		whole = adapters.FeatureEgressLists
 	}

@@ -47,6 +47,8 @@ func requirementCases() []requirementCase {
 		{"verified-isolation", "verified-isolation=true", []string{"verified-isolation"}, asItIs, pool(func(p *Pool) { p.Isolation.Verified = true })},
 		{"network", "network=allow_domains,inject_headers", []string{"network.allow_domains", "network.inject_headers"}, asItIs,
 			pool(func(p *Pool) { p.Capabilities = portable(adapters.FeatureEgressLists, adapters.FeatureInjectHeaders) })},
+		{"network", "network=inject_headers", []string{"network.inject_headers"}, capable(adapters.FeatureInjectHeaders, "https"), capable(adapters.FeatureInjectHeaders, adapters.Yes)},
+		{"network", "network=inject_headers_https", []string{"network.inject_headers_https"}, asItIs, capable(adapters.FeatureInjectHeaders, "https")},
 		{"network", "network=allow_domains", []string{"network.allow_domains"},
 			func(o *Offer) { // a detail that is stated decides
 				capable(adapters.FeatureEgressLists, adapters.Yes)(o)

@@ -57,7 +57,7 @@ func (f *facade) leavesNothing(t *testing.T, before traces) {
 	}
 	defer f.start()
 	var left traces
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		after := f.look()
 		left = traces{
 			Processes:  more(before.Processes, after.Processes),

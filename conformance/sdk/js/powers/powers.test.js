@@ -61,7 +61,7 @@ test('pause modes', needs(given), async (t) => {
 test('pause at the timeout', needs(given), async (t) => {
   const lifecycle = { onTimeout: 'pause' }
   if (!('pause' in powers)) return refused(() => Sandbox.create({ lifecycle }), 'autoPause')
-  const box = await ownSandbox(t, { timeoutMs: 3000, lifecycle })
+  const box = await ownSandbox(t, { timeoutMs: 6000, lifecycle })
   await box.files.write('/home/user/kept', 'by itself')
   await eventually(async () => (await state(box)) === 'paused')
   assert.equal((await box.getInfo()).lifecycle.onTimeout, 'pause')

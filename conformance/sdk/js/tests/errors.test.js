@@ -17,7 +17,7 @@ test('killed during a command', async () => {
 })
 
 test('end of life during a command', async () => {
-  const box = await Sandbox.create({ timeoutMs: 3000 })
+  const box = await Sandbox.create({ timeoutMs: 6000 })
   const error = await failure(() => box.commands.run('sleep 120'))
   assert.ok(error instanceof TimeoutError, String(error))
   assert.match(error.message, /sandbox was killed or reached its end of life/)

@@ -174,7 +174,7 @@ test('watch of a file, and the end of a watch', async () => {
   await shared.box.files.write(`${dir}/f`, '')
   assert.ok((await failure(() => shared.box.files.watchDir(`${dir}/f`, () => {}))) instanceof SandboxError)
   const ended = []
-  await shared.box.files.watchDir(dir, () => {}, { timeoutMs: 1000, onExit: (error) => ended.push(error) })
+  await shared.box.files.watchDir(dir, () => {}, { timeoutMs: 4000, onExit: (error) => ended.push(error) })
   await eventually(() => ended.length)
   assert.ok(ended[0] instanceof TimeoutError, String(ended[0]))
 })

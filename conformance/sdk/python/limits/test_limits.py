@@ -18,7 +18,7 @@ async def test_one_too_many(make, sdk):
     with pytest.raises(kind) as refusal:
         await done(sdk.create(retries=0))
     assert refusal.value.status_code == (429 if kind is RateLimitException else 503)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     await done(first.kill())
     third = await make()
     assert (await done(third.commands.run("echo room again"))).stdout == "room again\n"
@@ -28,7 +28,7 @@ async def test_one_too_many(make, sdk):
 async def test_retries(make, sdk):
     """The client's own retries find room on a full machine; a team at its limit is told at once, for good."""
     limit = surroundings("ISTHMUS_TEST_LIMIT")
-    await make(timeout=3)
+    await make(timeout=3 if limit == "machine" else 120)
     await make()
     if limit == "machine":
         box = await done(sdk.create(retries=10, request_timeout=30))
@@ -37,4 +37,4 @@ async def test_retries(make, sdk):
     started = time.monotonic()
     with pytest.raises(RateLimitException):
         await done(sdk.create(retries=10, request_timeout=30))
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5

@@ -96,7 +96,7 @@ async def test_pause_at_the_timeout(make, sdk, powers):
     if "pause" not in powers:
         await refused(lambda: sdk.create(lifecycle={"on_timeout": "pause"}), "autoPause")
         return
-    box = await make(timeout=3, lifecycle={"on_timeout": "pause"})
+    box = await make(timeout=6, lifecycle={"on_timeout": "pause"})
     await done(box.files.write("/home/user/kept", "by itself"))
     await eventually(lambda: paused(box))
     info = await done(box.get_info())

@@ -28,20 +28,21 @@ async def test_output_exactly(sandbox, text, token):
 async def test_both_streams_and_callbacks(sandbox):
     out, err = [], []
     result = await done(
-        sandbox.commands.run(
-            "echo one; echo bad >&2; sleep 0.2; echo two", on_stdout=out.append, on_stderr=err.append
-        )
+        sandbox.commands.run("echo one; echo bad >&2; echo two", on_stdout=out.append, on_stderr=err.append)
     )
     assert "".join(out) == result.stdout == "one\ntwo\n"
     assert "".join(err) == result.stderr == "bad\n"
-    assert len(out) == 2
 
 
-async def test_output_arrives_while_it_runs(sandbox):
+async def test_output_arrives_while_it_runs(sandbox, token):
     seen = []
-    await done(sandbox.commands.run("echo first; sleep 1; echo last", on_stdout=lambda text: seen.append((text, time.monotonic()))))
-    assert [text for text, _ in seen] == ["first\n", "last\n"]
-    assert seen[1][1] - seen[0][1] > 0.7
+
+    def on_stdout(text):
+        seen.append(text)
+        return sandbox.files.write(f"/tmp/{token}", "")  # the command goes on when what it said has arrived
+
+    await done(sandbox.commands.run(f"echo first; until [ -e /tmp/{token} ]; do sleep 0.05; done; echo last", on_stdout=on_stdout))
+    assert seen == ["first\n", "last\n"]
 
 
 @pytest.mark.parametrize("code", [1, 3, 126, 127, 255])
@@ -124,7 +125,7 @@ async def test_timeout_ends_the_command(sandbox, token):
     started = time.monotonic()
     with pytest.raises(TimeoutException):
         await done(sandbox.commands.run(f"exec -a {token} sleep 300", timeout=1))
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
     async def gone():
         return not [p for p in await done(sandbox.commands.list()) if any(token in arg for arg in p.args)]
@@ -133,7 +134,7 @@ async def test_timeout_ends_the_command(sandbox, token):
 
 
 async def test_timeout_while_waiting(sandbox):
-    command = await done(sandbox.commands.run("sleep 300", background=True, timeout=1))
+    command = await done(sandbox.commands.run("sleep 300", background=True, timeout=4))
     with pytest.raises(TimeoutException):
         await done(command.wait())
 
@@ -222,9 +223,13 @@ async def test_stop_signal_by_a_command(sandbox):
 
 
 @pytest.mark.only("sync")
-async def test_iterating_over_output(sandbox, flavour):
-    command = sandbox.commands.run("echo a; sleep 0.2; echo b >&2", background=True)
-    assert [(out, err) for out, err, _ in command] == [("a\n", None), (None, "b\n")]
+async def test_iterating_over_output(sandbox, flavour, token):
+    command = sandbox.commands.run(f"echo a; until [ -e /tmp/{token} ]; do sleep 0.05; done; echo b >&2", background=True)
+    seen = []
+    for out, err, _ in command:
+        seen.append((out, err))
+        sandbox.files.write(f"/tmp/{token}", "")
+    assert seen == [("a\n", None), (None, "b\n")]
 
 
 async def test_output_not_retained(sandbox):

@@ -75,7 +75,7 @@ async def test_killed_during_a_command(make, flavour):
 
 
 async def test_end_of_life_during_a_command(make):
-    box = await make(timeout=3)
+    box = await make(timeout=6)
     with pytest.raises(TimeoutException, match="was killed or reached its end of life"):
         await done(box.commands.run("sleep 120", timeout=60))
 

@@ -96,10 +96,10 @@ async def test_kill(sandbox, terminal):
         await done(sandbox.pty.send_stdin(terminal.handle.pid, b"x"))
 
 
-async def test_coming_back_sees_only_what_is_new(sandbox, flavour, terminal):
+async def test_coming_back_sees_only_what_is_new(sandbox, flavour, terminal, token):
     handle = await done(sandbox.pty.create(PtySize(24, 80), timeout=60, **({"on_data": terminal.output.extend} if flavour == "async" else {})))
-    await done(sandbox.pty.send_stdin(handle.pid, b"export MARK=before; clear\n"))
-    await asyncio.sleep(0.5)
+    await done(sandbox.pty.send_stdin(handle.pid, f"export MARK=before; clear; touch /tmp/{token}\n".encode()))
+    await eventually(lambda: sandbox.files.exists(f"/tmp/{token}"))  # until then the shell may still show what was typed
     await done(handle.disconnect())
     terminal.output.clear()
     await terminal.reopen(handle.pid)

@@ -112,7 +112,7 @@ async def test_expiry_ends_the_sandbox(make, sdk):
         return not await done(box.is_running())
 
     await eventually(gone)
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < 20
     with pytest.raises(SandboxNotFoundException):
         await done(sdk.get_info(box.sandbox_id))
 

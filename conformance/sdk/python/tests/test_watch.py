@@ -138,6 +138,6 @@ async def test_stop_ends_a_stream_cleanly(sandbox, folder, flavour, watch):
 
 @pytest.mark.only("async")
 async def test_a_stream_ends_at_its_timeout(sandbox, folder, flavour, watch):
-    await watch.start(folder, timeout=1)
+    await watch.start(folder, timeout=4)
     await eventually(lambda: watch.ended)
     assert isinstance(watch.ended[0], TimeoutException)

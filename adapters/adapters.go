@@ -90,7 +90,7 @@ type Stocker interface {
 	Stock(ctx context.Context, spec Spec) (Box, error)
 	// Claim makes a stocked box the box of spec.BoxID by one conditional step, so that it is claimed once.
 	// It fits when template, its version, sizes and network are the same. KindNotFound when none fits: the
-	// caller then creates.
+	// caller then creates. KindCapacity when there is no room for another box to be used.
 	Claim(ctx context.Context, spec Spec) (Box, error)
 	// Unstock destroys a stocked box by one conditional step too, so that it never takes one that was claimed.
 	// KindNotFound when no stocked box has this id (any more).

@@ -75,7 +75,7 @@ func (l *Local) sourceOf(ctx context.Context, spec adapters.Spec) (Root, *copied
 	return Root{Name: from.Template, Layers: from.Layers}, from, nil
 }
 
-// roomy refuses creates on a disk that is almost full.
+// roomy refuses creates, and claims of what was made ahead, on a disk that is almost full.
 func (l *Local) roomy() error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(l.dir, &fs); err != nil || int64(fs.Bavail)*fs.Frsize >= max(spare, int64(l.config.KeepFreeMB)<<20) {

@@ -33,6 +33,9 @@ func (l *Local) Claim(ctx context.Context, spec adapters.Spec) (adapters.Box, er
 	if !boxIDs.MatchString(spec.BoxID) {
 		return adapters.Box{}, adapters.Errorf(adapters.KindInvalid, "a box id has 1 to 40 characters of a-z and 0-9")
 	}
+	if err := l.roomy(); err != nil { // what it writes would be lost as that of any other box
+		return adapters.Box{}, err
+	}
 	b, err := l.boxes.claim(spec.BoxID, func(b *box) bool {
 		r := b.as().record
 		return r.Stocked && b.alive() && r.Deployment == spec.Deployment && r.Template == spec.Template.Name &&

@@ -54,6 +54,23 @@ func TestAClaimedBoxIsLikeAnyOther(t *testing.T) {
 	require.Empty(t, groups(t, ahead))
 }
 
+func TestNothingIsClaimedOnAFullDisk(t *testing.T) {
+	c := folder(t)
+	l, err := local.Open(c)
+	require.NoError(t, err)
+	ahead := stock(t, l)
+	require.NoError(t, l.Close())
+
+	c.KeepFreeMB = 1 << 40 // more than any disk has
+	l, err = local.Open(c)
+	require.NoError(t, err)
+	t.Cleanup(func() { closed(t, l, c) })
+	_, err = l.Claim(t.Context(), spec(newID()))
+	require.Equal(t, adapters.KindCapacity, adapters.KindOf(err), "%v", err)
+	require.ErrorContains(t, err, "the data folder is full")
+	require.NoError(t, l.Unstock(t.Context(), ahead), "it is still in stock, and can give way")
+}
+
 func TestABoxIsClaimedOnce(t *testing.T) {
 	l := open(t)
 	for range 2 {

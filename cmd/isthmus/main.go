@@ -32,9 +32,11 @@ func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "isthmus",
 		Short:         "Programs written for E2B run here",
+		Version:       versions(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	where := &location{}
 	root.PersistentFlags().StringVar(&where.config, "config", "", "configuration file (YAML)")
 	root.PersistentFlags().StringVar(&where.data, "data", "", "data folder (default ./data)")

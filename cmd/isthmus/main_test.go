@@ -193,4 +193,5 @@ func TestEnvironmentLine(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	require.Contains(t, must(t, "version"), "isthmus dev, envd ")
+	require.Equal(t, must(t, "version"), must(t, "--version"))
 }

@@ -13,6 +13,7 @@ func edgeCases() []Case {
 		{"edge/host names in every spelling", hostSpellings},
 		{"edge/a closed port says so", closedPort},
 		{"edge/preflight of a sandbox", sandboxPreflight},
+		{"edge/preflight of a request by headers", headersPreflight},
 		{"edge/answers to binary messages are binary", binaryCodec},
 		{"edge/traffic token", trafficToken},
 	}
@@ -104,6 +105,20 @@ func sandboxPreflight(t T, s *Suite) {
 	that(t, got.status == 200 || got.status == 204, "got status %d", got.status)
 	equal(t, "*", got.header.Get("Access-Control-Allow-Origin"), "Access-Control-Allow-Origin")
 	that(t, strings.Contains(strings.ToLower(got.header.Get("Access-Control-Allow-Headers")), "x-access-token"), "allowed headers: %s", got.header.Get("Access-Control-Allow-Headers"))
+}
+
+// A page that is given one URL for all sandboxes names its sandbox by headers, which a preflight only announces.
+func headersPreflight(t T, s *Suite) {
+	asked := "connect-protocol-version,content-type,e2b-sandbox-id,e2b-sandbox-port,x-access-token"
+	for _, path := range []string{"/process.Process/Start", "/files?path=a"} {
+		got := s.expect(t, 204, call{method: "OPTIONS", path: path, toSandbox: true, header: http.Header{
+			"Origin":                         {"https://example.com"},
+			"Access-Control-Request-Method":  {"POST"},
+			"Access-Control-Request-Headers": {asked},
+		}})
+		equal(t, "*", got.header.Get("Access-Control-Allow-Origin"), "Access-Control-Allow-Origin")
+		equal(t, asked, strings.ToLower(got.header.Get("Access-Control-Allow-Headers")), "Access-Control-Allow-Headers")
+	}
 }
 
 func binaryCodec(t T, s *Suite) {

@@ -53,6 +53,8 @@ func (c Config) check() Faults {
 	if c.Operator.Listen != "" {
 		if err := checkAddress(c.Operator.Listen); err != nil {
 			fault("operator.listen", "%s", err)
+		} else if c.Operator.Listen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+			fault("operator.listen", "is that of listen, where clients come in: give it a port of its own")
 		}
 	}
 	faults = append(faults, c.Limits.check()...)
@@ -154,6 +156,9 @@ func checkAddress(text string) error {
 func checkDomain(text string) error {
 	if text == "" {
 		return nil
+	}
+	if strings.Contains(text, "/") {
+		return fmt.Errorf("must be a host name without https:// and without a path, not %q", text)
 	}
 	host := text
 	if h, port, err := net.SplitHostPort(text); err == nil {

@@ -57,7 +57,7 @@ func (p Pool) check(path string) Faults {
 	fault(e2b && p.APIURL == "", "api_url", "is missing: for example https://api.e2b.app")
 	for field, text := range map[string]string{"api_url": p.APIURL, "sandbox_url": p.SandboxURL} {
 		u, err := url.Parse(text)
-		fault(text != "" && (err != nil || u.Host == "" || u.User != nil), field, "must be a URL such as https://api.e2b.app, without a password in it")
+		fault(text != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https"), field, "must be a URL such as https://api.e2b.app, without a password in it")
 		fault(text != "" && !remote, field, "is for pools of another provider")
 	}
 	fault(remote && (p.Credential.Env == "") == (p.Credential.File == ""), "credential", "must say where the key is kept: either env, a variable, or file")

@@ -87,6 +87,20 @@ local:
 	require.Contains(t, err.Error(), "dta: is not known: the fields here are classes, data, domain, limits, listen")
 }
 
+func TestFaultsThatServeWouldMeet(t *testing.T) {
+	for text, says := range map[string]string{
+		"domain: https://example.com":                                               "domain: must be a host name without https://",
+		"domain: example.com/e2b":                                                   "domain: must be a host name without https://",
+		"listen: 127.0.0.1:4000\noperator: {listen: 127.0.0.1:4000}":                "operator.listen: is that of listen",
+		"pools: [{name: a, provider: e2b, credential: {env: A}, api_url: ftp://x}]": "pools[0].api_url: must be a URL such as https://",
+	} {
+		_, err := Parse([]byte(text))
+		require.ErrorContains(t, err, says, text)
+	}
+	_, err := Parse([]byte("listen: 127.0.0.1:0\noperator: {listen: 127.0.0.1:0}"))
+	require.NoError(t, err, "two ports that are yet to be found")
+}
+
 func TestNotYAML(t *testing.T) {
 	for _, text := range []string{"a: [", "listen: a\nlisten: b\n", "- a list\n", "just text"} {
 		_, err := Parse([]byte(text))

@@ -31,6 +31,8 @@ const (
 	Sandbox
 	// Signed is a file URL whose sandbox only its signature tells.
 	Signed
+	// Preflight is a browser's question about a request whose headers will name a sandbox.
+	Preflight
 )
 
 // Address is where a request goes. SandboxID and Port are set for the kind Sandbox only.
@@ -48,8 +50,8 @@ var (
 )
 
 // Decide finds the address of a request: by its host when that is <port>-<id>[-<anything>] right below one of
-// the domains, else by the two headers, unless it is a call about a sandbox, else by its being a signed file URL, else the control plane. Domains
-// are compared without case, port and trailing dot. An error says what the client has to mend.
+// the domains, else by the two headers, unless it is a call about a sandbox, else by its being a preflight that
+// announces them, else by its being a signed file URL, else the control plane. Domains are compared without case, port and trailing dot. An error says what the client has to mend.
 func Decide(domains []string, r *http.Request) (Address, error) {
 	label, below := labelOf(r.Host, domains)
 	named := below && strings.Contains(label, "-")
@@ -65,6 +67,8 @@ func Decide(domains []string, r *http.Request) (Address, error) {
 		return Address{Kind: Sandbox, SandboxID: id, Port: port}, nil
 	case id != "" || port != 0:
 		return Address{}, errOneAlone
+	case preflight(r):
+		return Address{Kind: Preflight}, nil
 	case signed(r):
 		return Address{Kind: Signed}, nil
 	}

@@ -125,6 +125,15 @@ func TestDecide(t *testing.T) {
 		{name: "files without signature", host: "localhost:3000", target: "/files?path=a", want: control},
 		{name: "the parameter in another case", host: "localhost:3000", target: "/files?Signature=v1_x", want: control},
 
+		// Preflights.
+		{name: "preflight", method: "OPTIONS", host: "h", target: "/process.Process/Start",
+			headers: []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type, e2b-sandbox-id,e2b-sandbox-port"}, want: Address{Kind: Preflight}},
+		{name: "preflight of the control plane", method: "OPTIONS", host: "h",
+			headers: []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,x-api-key"}, want: control},
+		{name: "preflight by host", method: "OPTIONS", host: "1-" + id + ".localhost:3000",
+			headers: []string{"Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "e2b-sandbox-id"}, want: sandbox(1)},
+		{name: "options of a client that is no browser", method: "OPTIONS", host: "h", headers: both, want: sandbox(49983)},
+
 		// Everything else.
 		{name: "health", host: "localhost:3000", target: "/health", want: control},
 		{name: "sandboxes", method: "POST", host: "api.sandbox.example.com", target: "/sandboxes", want: control},
@@ -195,6 +204,17 @@ func TestServeHTTPHandsOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAPageMaySendTheHeadersThatNameASandbox(t *testing.T) {
+	asked := "connect-protocol-version,e2b-sandbox-id,e2b-sandbox-port,x-access-token"
+	w := httptest.NewRecorder()
+	New(domains, recorder{}, http.NotFoundHandler()).ServeHTTP(w, request(http.MethodOptions, "127.0.0.1:3000", "/process.Process/Start",
+		"Origin", "https://example.com", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", asked))
+	require.Equal(t, http.StatusNoContent, w.Code)
+	require.Equal(t, "*", w.Header().Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "POST", w.Header().Get("Access-Control-Allow-Methods"))
+	require.Equal(t, asked, w.Header().Get("Access-Control-Allow-Headers"))
 }
 
 type recorder struct{}

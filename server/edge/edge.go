@@ -39,6 +39,8 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.gateway.ServeSandbox(w, r, address.SandboxID, address.Port)
 	case address.Kind == Signed:
 		e.gateway.ServeSigned(w, r)
+	case address.Kind == Preflight:
+		grant(w, r)
 	default:
 		e.control.ServeHTTP(w, r)
 	}

@@ -37,12 +37,14 @@ func SnapshotName(given *string) (string, error) {
 // TemplateReference returns a template or a snapshot in a path as they are looked up.
 func TemplateReference(given string) (string, error) { return templateName(given) }
 
-// Snapshot returns a snapshot as SDKs know it. Its id is accepted wherever a template's is.
+// Snapshot returns a snapshot as SDKs know it. Its id is accepted wherever a template's is, and says the tag; its names,
+// as E2B's, do not.
 func Snapshot(s store.Snapshot) openapi.SnapshotInfo {
 	if s.Name == "" {
 		return openapi.SnapshotInfo{SnapshotID: s.ID + ":default", Names: []string{}}
 	}
-	return openapi.SnapshotInfo{SnapshotID: s.Name, Names: []string{s.Name}}
+	name, _, _ := strings.Cut(s.Name, ":")
+	return openapi.SnapshotInfo{SnapshotID: s.Name, Names: []string{name}}
 }
 
 // Snapshots returns the answer of a list, never null.

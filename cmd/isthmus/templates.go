@@ -37,17 +37,34 @@ func (t templates) Root(ctx context.Context, name string) (local.Root, error) {
 		image = name
 	}
 	found, err := t.images.Resolve(image)
-	if err != nil {
+	switch {
+	case err != nil && further && adapters.KindOf(err) == adapters.KindNotFound:
+		return local.Root{}, adapters.Wrap(adapters.KindNotFound, err, fmt.Sprintf("template '%s' not found: "+
+			"the configuration (local.images) says that it is image '%s', which is not there; see `isthmus images list`", name, image))
+	case err != nil:
 		if named := t.nameOf(name); named != "" {
 			return t.Root(ctx, named)
 		}
-		return local.Root{}, err
+		if found, err = t.images.Resolve(image, t.served()...); err != nil {
+			return local.Root{}, err
+		}
 	}
 	root := local.Root{Name: found.Name, Layers: []string{found.Root}, Env: found.Env}
 	if further {
 		root.Name = name
 	}
 	return root, nil
+}
+
+// served are the further names whose image is there.
+func (t templates) served() []string {
+	var names []string
+	for name, image := range t.names {
+		if _, err := t.images.Resolve(image); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // nameOf finds the name whose template has this id; "" when there is none.

@@ -19,8 +19,8 @@ const (
 	pauseTime  = autoPauseSlack / 2
 )
 
-// Pause stops a running sandbox of the team and keeps it. KindPrecondition when it is paused already, KindUnsupported
-// when its place cannot keep what is asked for; a pause in progress is joined.
+// Pause stops a running sandbox of the team and keeps it. KindPrecondition when it is paused already, KindNotFound when
+// it is being killed, KindUnsupported when its place cannot keep what is asked for; a pause in progress is joined.
 func (f *Fleet) Pause(ctx context.Context, teamID, id string, how placement.Pause) error {
 	sb, err := f.owned(ctx, teamID, id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (f *Fleet) Pause(ctx context.Context, teamID, id string, how placement.Paus
 		case joins && current.State == store.StatePaused:
 			return current, nil
 		}
-		return f.pause(ctx, id, level, whenAwake)
+		return f.pause(ctx, id, level, whenPausable)
 	})
 	return err
 }
@@ -94,6 +94,15 @@ func whenAwake(sb store.Sandbox) error {
 		return adapters.Errorf(adapters.KindPrecondition, "sandbox %s is paused already", sb.ID)
 	}
 	return adapters.Errorf(adapters.KindPrecondition, "sandbox %s is %s at the moment: try again", sb.ID, sb.State)
+}
+
+// whenPausable is whenAwake for a client's pause. SDKs take a conflict to mean that it is paused already, so one that
+// nothing keeps any more is not there.
+func whenPausable(sb store.Sandbox) error {
+	if sb.State == store.StateKilling {
+		return notFound(sb.ID)
+	}
+	return whenAwake(sb)
 }
 
 // pauseAtEnd pauses a sandbox whose time is over. One that cannot be paused now runs on for a little and is tried again:

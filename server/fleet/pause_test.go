@@ -133,6 +133,15 @@ func TestPausedIsKilled(t *testing.T) {
 	requireKind(t, adapters.KindNotFound, b.fleet.Kill(t.Context(), "team", sb.ID))
 }
 
+// SDKs answer "paused already" to a conflict, which a sandbox that is being killed never will be.
+func TestAPauseOfWhatIsBeingKilledFindsNothing(t *testing.T) {
+	b := able(t, adapters.LevelMemory, nil)
+	sb := b.create(request())
+	b.cut(sb.ID, store.StateKilling)
+	requireKind(t, adapters.KindNotFound, b.fleet.Pause(t.Context(), "team", sb.ID, placement.Pause{}))
+	require.False(t, b.provider.box(sb.ID).Paused)
+}
+
 // A kill waits for a pause in progress, and connects that come meanwhile resume it afterwards.
 func TestMovesFollowEachOther(t *testing.T) {
 	for name, second := range map[string]func(f *Fleet, id string) error{

@@ -294,6 +294,8 @@ func TestResolve(t *testing.T) {
 		require.Equal(t, adapters.KindNotFound, adapters.KindOf(err))
 		require.ErrorContains(t, err, "there are base, node, python, zeta")
 	}
+	_, err = s.Resolve("other", "tools")
+	require.ErrorContains(t, err, "there are base, node, python, tools, zeta")
 	list, err := s.List()
 	require.NoError(t, err)
 	require.Len(t, list, 2)

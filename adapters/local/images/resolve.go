@@ -36,8 +36,9 @@ func (s *Store) List() ([]Image, error) {
 }
 
 // Resolve finds the image that a name means. A name that nothing has is KindNotFound with the names that
-// there are, also when it is that of the base image, which then was not built yet.
-func (s *Store) Resolve(name string) (Image, error) {
+// there are, also when it is that of the base image, which then was not built yet. Those names include the further ones,
+// by which the caller finds images of this store.
+func (s *Store) Resolve(name string, further ...string) (Image, error) {
 	for _, n := range meanings(name) {
 		img, err := s.read(n)
 		if err == nil {
@@ -47,7 +48,7 @@ func (s *Store) Resolve(name string) (Image, error) {
 			return Image{}, adapters.Wrap(adapters.KindInternal, err, "template "+name+" cannot be read: see the server's log")
 		}
 	}
-	return Image{}, s.unknown(name)
+	return Image{}, s.unknown(name, further)
 }
 
 // meanings are the names to look up for a name, in order.
@@ -64,7 +65,7 @@ func meanings(name string) []string {
 // isAlias says whether the base image serves under this name too.
 func isAlias(name string) bool { return name == "node" || name == "python" }
 
-func (s *Store) unknown(name string) error {
+func (s *Store) unknown(name string, further []string) error {
 	list, err := s.List()
 	if err != nil {
 		return adapters.Wrap(adapters.KindInternal, err, "the images cannot be listed: see the server's log")
@@ -76,6 +77,7 @@ func (s *Store) unknown(name string) error {
 			names = append(names, "node", "python")
 		}
 	}
+	names = append(names, further...)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	switch {

@@ -87,7 +87,7 @@ test('snapshots', needs(given), async (t) => {
   const plain = await box.createSnapshot()
   const name = `case-${token()}`
   const named = await Sandbox.createSnapshot(box.sandboxId, { name })
-  assert.deepEqual(named.names, [`${name}:default`])
+  assert.deepEqual(named.names, [name])
   for (const reference of [plain.snapshotId, named.snapshotId]) {
     const copy = await Sandbox.create(reference)
     assert.equal(await copy.files.read('/home/user/kept'), 'first')

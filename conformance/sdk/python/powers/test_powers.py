@@ -147,7 +147,7 @@ async def test_snapshots(make, sdk, powers, token):
     await done(box.files.write("/home/user/kept", "first"))
     plain = await done(box.create_snapshot())
     named = await done(box.create_snapshot(name=f"case-{token}"))
-    assert named.names == [f"case-{token}:default"]
+    assert (named.snapshot_id, named.names) == (f"case-{token}:default", [f"case-{token}"])
     assert (await done(box.commands.run("cat kept"))).stdout == "first", "it runs on"
     await done(box.files.write("/home/user/kept", "second"))
     for reference in (plain.snapshot_id, named.snapshot_id, f"case-{token}"):

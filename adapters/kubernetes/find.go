@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,8 +119,13 @@ func (c *Cluster) Ended(boxID string) (<-chan struct{}, error) {
 // endsKept is how many ends are remembered of pods whose objects are gone: whoever asks why does so at once.
 const endsKept = 200
 
+// whyTime bounds the wait for the cluster's word on an end: a kubelet tells of the exit of a container first, and a
+// moment later that it evicted the pod.
+const whyTime = 5 * time.Second
+
 // Why says what ended a box, also when nothing of its pod is left.
 func (c *Cluster) Why(ctx context.Context, boxID string) string {
+	c.concluded(ctx, boxID)
 	if text := c.follow.why(boxID); text != "" {
 		return text
 	}
@@ -128,6 +134,20 @@ func (c *Cluster) Why(ctx context.Context, boxID string) string {
 		return ""
 	}
 	return why(pod)
+}
+
+// concluded returns when the cluster has said of a pod that ended all that it will.
+func (c *Cluster) concluded(ctx context.Context, boxID string) {
+	ctx, cancel := context.WithTimeout(ctx, whyTime)
+	defer cancel()
+	one, _ := c.follow.of(boxID)
+	for one != nil {
+		pod, changed := c.follow.state(one)
+		final := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || pod.DeletionTimestamp != nil
+		if !over(pod) || final || reason(pod) != "" || c.heard(ctx, pod, changed) != nil {
+			return
+		}
+	}
 }
 
 func describe(pod *corev1.Pod) adapters.Box {
@@ -150,15 +170,23 @@ func over(pod *corev1.Pod) bool {
 	return false
 }
 
-// why says in the cluster's own words what ended a pod.
-func why(pod *corev1.Pod) string {
+// reason is the cluster's own for ending a pod; empty: it says none.
+func reason(pod *corev1.Pod) string {
 	if pod.Status.Reason != "" {
-		return pod.Status.Reason
+		return strings.TrimSuffix(pod.Status.Reason+": "+pod.Status.Message, ": ")
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
 			return condition.Reason
 		}
+	}
+	return ""
+}
+
+// why says in the cluster's own words what ended a pod.
+func why(pod *corev1.Pod) string {
+	if text := reason(pod); text != "" {
+		return text
 	}
 	for _, status := range pod.Status.ContainerStatuses {
 		if end := status.State.Terminated; end != nil && (end.ExitCode != 0 || end.Reason != "Completed") {

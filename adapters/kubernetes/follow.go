@@ -27,6 +27,7 @@ type follow struct {
 	// whys are the last ends, by box id, in the order of ends.
 	whys map[string]string
 	ends []string
+	bare map[string]bool // those of which the cluster itself has given no reason, so far
 }
 
 // followed is one pod.
@@ -41,7 +42,7 @@ type followed struct {
 func newFollow(c *Cluster) *follow {
 	ours := labels.Set{labelManaged: managedBy}.String()
 	pods := c.core.Pods(c.config.Namespace)
-	f := &follow{pods: map[string]*followed{}, box: map[string]string{}, whys: map[string]string{}}
+	f := &follow{pods: map[string]*followed{}, box: map[string]string{}, whys: map[string]string{}, bare: map[string]bool{}}
 	f.informer = cache.NewSharedInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = ours
@@ -127,11 +128,19 @@ func (f *follow) left(one *followed) {
 	}
 }
 
-// over remembers for a while what ended a pod. The first reason is the one that counts: what ended is deleted then.
+// over remembers for a while what ended a pod. The first word on it counts, for what ended is deleted then, but that of
+// the cluster itself counts more than how a process ended.
 func (f *follow) over(pod *corev1.Pod) {
 	box := pod.Labels[labelBox]
 	if f.whys[box] != "" {
+		if f.bare[box] && reason(pod) != "" {
+			f.whys[box] = why(pod)
+			delete(f.bare, box)
+		}
 		return
+	}
+	if over(pod) && reason(pod) == "" && pod.DeletionTimestamp == nil {
+		f.bare[box] = true
 	}
 	f.whys[box] = why(pod)
 	if !over(pod) {
@@ -139,6 +148,7 @@ func (f *follow) over(pod *corev1.Pod) {
 	}
 	if f.ends = append(f.ends, box); len(f.ends) > endsKept {
 		delete(f.whys, f.ends[0])
+		delete(f.bare, f.ends[0])
 		f.ends = f.ends[1:]
 	}
 }

@@ -29,7 +29,11 @@ const usage = `usage: envd serve --config-fd N (--listen-fd N | --listen unix:PA
        envd version`
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	err := run(os.Args[1:], os.Stdout)
+	if errors.Is(err, errTerminated) {
+		os.Exit(terminated)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "envd:", err)
 		os.Exit(1)
 	}

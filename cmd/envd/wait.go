@@ -28,6 +28,12 @@ type wait struct {
 	restore bool
 }
 
+// errTerminated says that this process was ended from outside: its exit code is what shells give for SIGTERM. A kubelet
+// that evicts a pod forgets why where all ends well: the pod's phase is Succeeded then, and the reason went with Failed.
+var errTerminated = errors.New("ended by a signal")
+
+const terminated = 128 + int(syscall.SIGTERM)
+
 func runWait(args []string) error {
 	var w wait
 	flags := flag.NewFlagSet("wait", flag.ContinueOnError)
@@ -50,7 +56,10 @@ func runWait(args []string) error {
 	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	return w.run(ctx)
+	if err := w.run(ctx); err != nil || ctx.Err() == nil {
+		return err
+	}
+	return errTerminated
 }
 
 // prepare notes what the image brought, and brings back what a pause kept, before anything else runs.

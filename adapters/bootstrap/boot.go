@@ -34,7 +34,11 @@ func (p *Provider) boot(ctx context.Context, spec adapters.Spec) error {
 		return p.await(ctx, spec)
 	}
 	if p.config.Waits {
-		return p.configure(ctx, spec, spec.BoxID)
+		born := spec.BoxID
+		if p.config.Born != nil {
+			born = p.config.Born(spec)
+		}
+		return p.configure(ctx, spec, born)
 	}
 	if place, can := p.Bare.(Furnished); can && place.Furnished(spec.BoxID) {
 		err := p.start(ctx, spec)

@@ -75,6 +75,8 @@ type Config struct {
 	// Waits says that the boxes start envd by themselves, as `envd wait` for the control secret of their id: the
 	// provider only tells it its configuration. Nothing is put there and no program is started.
 	Waits bool
+	// Born is the id whose control secret the envd of a new box waits for, where Waits; nil: the box's own.
+	Born func(spec adapters.Spec) string
 	// Socket is where envd answers in boxes without an address, unix:PATH or HOST:PORT; empty: a socket of root's.
 	Socket string
 	// Logger gets what happens in the background; nil: nothing is logged.

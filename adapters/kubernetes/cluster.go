@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	networkingv1 "k8s.io/client-go/kubernetes/typed/networking/v1"
 	nodev1 "k8s.io/client-go/kubernetes/typed/node/v1"
@@ -33,12 +34,16 @@ type Cluster struct {
 	core     *corev1.CoreV1Client
 	node     *nodev1.NodeV1Client
 	net      *networkingv1.NetworkingV1Client
+	agents   *dynamic.DynamicClient
 	follow   *follow
 	findings Findings
 	reach    Reach
 	delivery Delivery
 	settle   time.Duration // what a change of a policy is given that does not show
 	forwards forwards
+
+	shelving sync.Mutex
+	shelved  map[string]bool // the templates whose SandboxTemplate and SandboxWarmPool are as configured
 
 	stop    context.CancelFunc
 	working sync.WaitGroup
@@ -74,13 +79,16 @@ func Open(ctx context.Context, config Config) (*Provider, error) {
 func connect(config Config) (*Cluster, error) {
 	client := rest.CopyConfig(config.Client)
 	client.QPS, client.Burst, client.UserAgent = qps, burst, "isthmus"
-	c := &Cluster{config: config, log: config.Logger, reach: config.Reach, delivery: config.Delivery}
+	c := &Cluster{config: config, log: config.Logger, reach: config.Reach, delivery: config.Delivery, shelved: map[string]bool{}}
 	var err error
 	if c.core, err = corev1.NewForConfig(client); err == nil {
 		c.node, err = nodev1.NewForConfig(client)
 	}
 	if err == nil {
 		c.net, err = networkingv1.NewForConfig(client)
+	}
+	if err == nil {
+		c.agents, err = dynamic.NewForConfig(client)
 	}
 	if err != nil {
 		return nil, adapters.Wrap(adapters.KindInvalid, err, "the access to the cluster is not usable: "+err.Error())
@@ -95,6 +103,9 @@ func (c *Cluster) boots() *bootstrap.Provider {
 	settings := bootstrap.Config{Secrets: c.config.Secrets, Waits: true, Path: envdPath, Socket: loopback(envdPort), Logger: c.log}
 	if c.keeps() {
 		settings.Ready = restoreTime
+	}
+	if c.config.AgentSandbox {
+		settings.Born = func(spec adapters.Spec) string { return bornAs(spec.Template.Name) }
 	}
 	switch c.reach {
 	case ReachExec:
@@ -113,6 +124,9 @@ func (p *Provider) Powers() adapters.Powers {
 	}
 	if !p.cluster.enforces() {
 		found.Networker = nil
+	}
+	if p.cluster.config.AgentSandbox {
+		found.Stocker = nil // its SandboxWarmPools do that
 	}
 	return found
 }
@@ -136,6 +150,9 @@ func (p *Provider) Create(ctx context.Context, spec adapters.Spec) (adapters.Box
 
 // Run watches until ctx ends, and lets go of the pods.
 func (c *Cluster) Run(ctx context.Context) error {
+	if c.config.AgentSandbox {
+		c.working.Go(func() { c.shelveAll(ctx) })
+	}
 	<-ctx.Done()
 	c.end()
 	return nil

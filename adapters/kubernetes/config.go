@@ -71,6 +71,11 @@ type Config struct {
 	PolicyProbe netip.AddrPort
 	// UserNamespace gives each pod user ids of its own (hostUsers: false).
 	UserNamespace bool
+	// AgentSandbox makes boxes by SandboxClaims of agent-sandbox, from SandboxTemplates and SandboxWarmPools that are made
+	// of Templates; Warm is how many pods the latter keep ready, by template name. It goes without StorageClass,
+	// PolicyProbe, AnyImage and DeliverCopy, and all boxes have the sizes Default.
+	AgentSandbox bool
+	Warm         map[string]int
 	// Region is required of nodes and reported; NodeSelector and Tolerations are added to pods.
 	Region       string
 	NodeSelector map[string]string
@@ -100,6 +105,12 @@ func (c Config) withDefaults() Config {
 	c.Isolation = cmp.Or(c.Isolation, "container")
 	if c.EnvdImage == "" && c.Delivery == "" {
 		c.Delivery = DeliverCopy
+		if c.AgentSandbox {
+			c.Delivery = DeliverBuiltIn
+		}
+	}
+	if c.AgentSandbox {
+		c.Max = c.Default
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -119,6 +130,8 @@ func (c Config) check() error {
 		return fault("reserve must be above 0 and at most 1")
 	case c.EnvdImage == "" && (c.Delivery == DeliverVolume || c.Delivery == DeliverInit):
 		return fault("delivery %s needs envd_image", c.Delivery)
+	case c.AgentSandbox && (c.StorageClass != "" || c.PolicyProbe.IsValid() || c.AnyImage || c.Delivery == DeliverCopy):
+		return fault("agent_sandbox does not go with storage_class, policy_probe, any_image or delivery copy: a claim cannot take them")
 	}
 	return nil
 }

@@ -35,6 +35,9 @@ func (c *Cluster) make(ctx context.Context, spec adapters.Spec) (*corev1.Pod, er
 	if err != nil {
 		return nil, err
 	}
+	if c.config.AgentSandbox {
+		return c.adopt(ctx, spec, image, c.config.Warm[spec.Template.Name])
+	}
 	made, err := c.post(ctx, spec, image)
 	if err != nil {
 		return nil, err
@@ -58,6 +61,9 @@ func (c *Cluster) admit(ctx context.Context, spec adapters.Spec) error {
 	case most.CPU > 0 && r.CPU > most.CPU, most.MemoryMB > 0 && r.MemoryMB > most.MemoryMB, most.DiskMB > 0 && r.DiskMB > most.DiskMB:
 		return adapters.Errorf(adapters.KindUnsupported, "a sandbox of this pool has at most %d CPUs, %d MiB of memory and %d MiB of disk: ask for less",
 			most.CPU, most.MemoryMB, most.DiskMB)
+	}
+	if err := c.admitAgents(spec); err != nil {
+		return err
 	}
 	if err := c.admitNetwork(spec.Network); err != nil {
 		return err

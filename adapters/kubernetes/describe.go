@@ -7,6 +7,9 @@ import (
 // Describe says what this pool was found to be.
 func (c *Cluster) Describe() adapters.Description {
 	tier := "pods reached by " + string(c.reach) + ", envd by " + string(c.delivery)
+	if c.config.AgentSandbox {
+		tier += ", claimed of agent-sandbox " + agentVersion
+	}
 	if c.config.RuntimeClass != "" {
 		tier += ", runtime class " + c.config.RuntimeClass
 	}

@@ -15,8 +15,11 @@ import (
 // patience is how long a node may take to end a pod before its object is taken away without it.
 const patience = 20 * time.Second
 
-// Destroy ends a box and returns when its pod and its volume are gone.
+// Destroy ends a box and returns when its pod and its volume, or its claim, are gone.
 func (c *Cluster) Destroy(ctx context.Context, boxID string) error {
+	if c.config.AgentSandbox {
+		return c.relinquish(ctx, boxID)
+	}
 	pod, err := c.find(ctx, boxID)
 	if adapters.KindOf(err) == adapters.KindNotFound && err != nil {
 		return errors.Join(c.dropClaims(ctx, boxID, ""), c.dropPolicy(ctx, boxID))

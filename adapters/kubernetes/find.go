@@ -25,6 +25,13 @@ func (c *Cluster) Get(ctx context.Context, boxID string) (adapters.Box, error) {
 		}
 		return describeClaim(claim), nil
 	}
+	if err != nil && adapters.KindOf(err) == adapters.KindNotFound && c.config.AgentSandbox && boxIDs.MatchString(boxID) {
+		claim, err := c.agentClaimOf(ctx, boxID)
+		if err != nil {
+			return adapters.Box{}, err
+		}
+		return describeAgentClaim(claim), nil
+	}
 	if err != nil {
 		return adapters.Box{}, err
 	}
@@ -60,6 +67,12 @@ func (c *Cluster) List(ctx context.Context, deployment string) ([]adapters.Box, 
 	if err != nil {
 		return nil, err
 	}
+	var agents []*agentClaim
+	if c.config.AgentSandbox {
+		if agents, err = c.agentClaimsOf(ctx, selector(labelDeployment, deployment)); err != nil {
+			return nil, err
+		}
+	}
 	var boxes []adapters.Box
 	used := map[string]bool{}
 	options := metav1.ListOptions{LabelSelector: selector(labelDeployment, deployment), Limit: page}
@@ -80,6 +93,9 @@ func (c *Cluster) List(ctx context.Context, deployment string) ([]adapters.Box, 
 		if options.Continue = list.Continue; options.Continue == "" {
 			break
 		}
+	}
+	if c.config.AgentSandbox {
+		return c.agentAlone(ctx, boxes, agents)
 	}
 	return c.alone(ctx, boxes, claims, used)
 }

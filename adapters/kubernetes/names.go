@@ -19,6 +19,7 @@ const (
 	labelSandbox    = "isthmus.dev/sandbox" // a stocked box has none
 	labelTeam       = "isthmus.dev/team"
 	labelTemplate   = "isthmus.dev/template"
+	labelFacade     = "isthmus.dev/facade" // of SandboxTemplates and SandboxWarmPools: whose they are
 
 	annotationAttempt  = "isthmus.dev/attempt"
 	annotationDeadline = "isthmus.dev/deadline" // RFC 3339
@@ -29,6 +30,10 @@ const (
 	annotationPaused    = "isthmus.dev/paused"   // since when, RFC 3339
 	annotationKeptImage = "isthmus.dev/image"    // what its pod is made of again
 	annotationImageID   = "isthmus.dev/image-id" // as its node had it: what was kept fits nothing else
+
+	// Of a SandboxClaim: the UID of the pod that was proven to be its own, and when its controller was last asked to look.
+	annotationPod  = "isthmus.dev/pod"
+	annotationLook = "isthmus.dev/look"
 )
 
 // boxIDs are the ids that can be names of pods and values of labels.

@@ -28,18 +28,23 @@ const (
 	endGrace = 1
 )
 
-// pod is the Pod of a box.
-func (c *Cluster) pod(spec adapters.Spec, image string) *corev1.Pod {
-	marks := map[string]string{
+// marks are the labels and annotations of a box.
+func (c *Cluster) marks(spec adapters.Spec) (marks, notes map[string]string) {
+	marks = map[string]string{
 		labelManaged: managedBy, labelDeployment: value(spec.Deployment), labelBox: spec.BoxID, labelTemplate: spec.Template.ID,
 	}
 	if spec.Envd.SandboxID != "" {
 		marks[labelSandbox], marks[labelTeam] = spec.Envd.SandboxID, value(spec.TeamID)
 	}
-	notes := map[string]string{
+	return marks, map[string]string{
 		annotationAttempt: spec.Attempt, annotationImage: spec.Template.Name, annotationFit: fit(spec),
 		annotationDeadline: stamp(spec.Envd.Deadline),
 	}
+}
+
+// pod is the Pod of a box.
+func (c *Cluster) pod(spec adapters.Spec, image string) *corev1.Pod {
+	marks, notes := c.marks(spec)
 	no, life := false, int64((c.config.MaxLife + lifeMargin).Seconds())
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: spec.BoxID, Namespace: c.config.Namespace, Labels: marks, Annotations: notes},

@@ -41,6 +41,8 @@ type Findings struct {
 	// RuntimeClass and its handler; IsolationSeen: the isolation was verified from inside a pod.
 	RuntimeClass, Handler string
 	IsolationSeen         bool
+	// Agents are the kinds of agent-sandbox that were found and are used, as RESOURCE.GROUP/VERSION.
+	Agents []string
 	// Policies: network policies were seen to be kept.
 	Policies bool
 	// Took is how long a pod took from its create until its envd answered.
@@ -55,6 +57,11 @@ func (c *Cluster) probe(ctx context.Context) error {
 	}
 	if err := c.probeRuntime(ctx); err != nil {
 		return err
+	}
+	if c.config.AgentSandbox {
+		if err := c.probeAgents(ctx); err != nil {
+			return err
+		}
 	}
 	ways := []Delivery{DeliverVolume, DeliverInit}
 	if c.config.Delivery != "" {
@@ -118,14 +125,8 @@ func (c *Cluster) probeDelivery(ctx context.Context) (err error) {
 	}
 	began := time.Now()
 	spec := c.probeSpec()
-	made, err := c.post(ctx, spec, image)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.undo(ctx, made, nil)) }()
-	if _, err = c.started(ctx, made); err == nil && c.delivery == DeliverCopy {
-		err = c.carry(ctx, spec.BoxID)
-	}
+	undo, err := c.probeBox(ctx, spec, image)
+	defer func() { err = errors.Join(err, undo()) }()
 	if err != nil {
 		return err
 	}
@@ -146,12 +147,38 @@ func (c *Cluster) probeDelivery(ctx context.Context) (err error) {
 	return c.probePolicies(ctx, spec.BoxID)
 }
 
+// probeBox makes the probe's pod, and returns what removes it.
+func (c *Cluster) probeBox(ctx context.Context, spec adapters.Spec, image string) (undo func() error, _ error) {
+	nothing := func() error { return nil }
+	if c.config.AgentSandbox {
+		_, err := c.adopt(ctx, spec, image, 0)
+		return func() error {
+			return c.undone(ctx, nil, func(clean context.Context) error {
+				return errors.Join(c.relinquish(clean, spec.BoxID), c.unshelve(clean, c.shelf(spec.Template.Name)))
+			})
+		}, err
+	}
+	made, err := c.post(ctx, spec, image)
+	if err != nil {
+		return nothing, err
+	}
+	if _, err = c.started(ctx, made); err == nil && c.delivery == DeliverCopy {
+		err = c.carry(ctx, spec.BoxID)
+	}
+	return func() error { return c.undo(ctx, made, nil) }, err
+}
+
 func (c *Cluster) probeSpec() adapters.Spec {
 	id := "probe" + strings.ToLower(rand.Text())[:16]
+	template := adapters.Template{ID: probeLabel, Name: probeLabel}
 	transport, control := c.config.Secrets(id)
+	if c.config.AgentSandbox {
+		template.Name = id // with a SandboxTemplate of its own
+		transport, control = c.config.Secrets(bornAs(id))
+	}
 	return adapters.Spec{
 		BoxID: id, Attempt: probeLabel, Deployment: probeLabel, TeamID: probeLabel,
-		Template: adapters.Template{ID: probeLabel, Name: probeLabel}, Resources: adapters.Resources{CPU: 1, MemoryMB: 128, DiskMB: 128},
+		Template: template, Resources: adapters.Resources{CPU: 1, MemoryMB: 128, DiskMB: 128},
 		Network: adapters.Network{Internet: true},
 		Envd: envd.Config{
 			SandboxID: probeLabel, TemplateID: probeLabel, Transport: transport, Control: control, DefaultUser: "root", Deadline: time.Now().Add(probeLife),

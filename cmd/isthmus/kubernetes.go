@@ -52,6 +52,7 @@ func openKubernetes(pool config.Pool, secrets func(boxID string) (transport, con
 		EnvdImage: k.EnvdImage, Delivery: kubernetes.Delivery(k.Delivery), Reach: kubernetes.Reach(k.Reach),
 		PullPolicy: corev1.PullPolicy(k.PullPolicy), PullSecrets: k.PullSecrets,
 		RuntimeClass: k.RuntimeClass, Isolation: pool.Isolation, UserNamespace: k.UserNamespace, StorageClass: k.StorageClass, PolicyProbe: policyProbe,
+		AgentSandbox: k.AgentSandbox, Warm: k.Warm,
 		Region: k.Region, NodeSelector: k.NodeSelector, Tolerations: tolerations, Schedule: k.Schedule, Logger: log,
 	})
 	if err != nil {
@@ -60,7 +61,7 @@ func openKubernetes(pool config.Pool, secrets func(boxID string) (transport, con
 	found := opened.Findings()
 	if log != nil {
 		log.Info("kubernetes pool", "pool", pool.Name, "namespace", found.Namespace, "reach", found.Reach, "delivery", found.Delivery,
-			"runtime class", found.RuntimeClass, "took", found.Took, "without", strings.Join(found.Tried, "; "))
+			"runtime class", found.RuntimeClass, "agent-sandbox", strings.Join(found.Agents, ", "), "took", found.Took, "without", strings.Join(found.Tried, "; "))
 	}
 	return opened, nil
 }
@@ -106,6 +107,9 @@ func cluster(pool config.Pool) finding {
 	f.detail = fmt.Sprintf("namespace %s, reached by %s, envd by %s, a first sandbox in %d ms", found.Namespace, found.Reach, found.Delivery, found.Took.Milliseconds())
 	if found.RuntimeClass != "" {
 		f.detail += fmt.Sprintf(", runtime class %s (%s)", found.RuntimeClass, found.Handler)
+	}
+	if len(found.Agents) > 0 {
+		f.detail += ", claimed of agent-sandbox: " + strings.Join(found.Agents, ", ")
 	}
 	if len(found.Tried) > 0 {
 		f.detail += "; what did not work: " + strings.Join(found.Tried, "; ")

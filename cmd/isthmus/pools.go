@@ -244,7 +244,7 @@ func (p *place) pool(c config.Config, pool config.Pool) fleet.Pool {
 		Name: pool.Name, Provider: p.provider, Facts: pool.Facts(said),
 		CreatesAtOnce: pool.CreatesAtOnce, CreateRate: pool.Rate, CreateTime: pool.CreateTime,
 	}
-	if pool.Provider == config.ProviderKubernetes {
+	if pool.Provider == config.ProviderKubernetes && !pool.Kubernetes.AgentSandbox {
 		made.Warm = pool.Kubernetes.Warm // its templates are images of its own names
 	}
 	if pool.Provider == config.ProviderLocal {

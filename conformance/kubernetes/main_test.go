@@ -44,6 +44,7 @@ func TestCluster(t *testing.T) {
 		{"upload", testUpload, false},
 		{"speed", testSpeed, false},
 		{"many", testMany, false},
+		{"agent-sandbox", testAgents, true},
 		{"pods that end", testPodsThatEnd, true},
 		{"the API server is away", testServerAway, true},
 		{"a node is lost", testNodeLost, false},

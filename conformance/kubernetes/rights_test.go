@@ -41,12 +41,13 @@ func testRights(t *testing.T, c *cluster) {
 	}
 	var out *provider.Outside
 	if os.Getenv("ISTHMUS_TEST") == "soak" {
-		fmt.Println("not in the gate, but in make test-kubernetes: the rights for volumes and network policies")
+		fmt.Println("not in the gate, but in make test-kubernetes: the rights for volumes, network policies and agent-sandbox")
 	} else {
 		out = outside(t)
 		enforce(t)
 		all := map[string]any{"storageClass": volumes(t, c), "policyProbe": out.First.String()}
-		ways = append(ways, way{"all-powers", adapter.ReachAddress, adapter.DeliverVolume, all})
+		ways = append(ways, way{"all-powers", adapter.ReachAddress, adapter.DeliverVolume, all},
+			way{"agent-sandbox", adapter.ReachAddress, adapter.DeliverVolume, map[string]any{"agentSandbox": true}})
 	}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -58,9 +59,17 @@ func testRights(t *testing.T, c *cluster) {
 			if way.set["policyProbe"] != nil {
 				config.PolicyProbe = out.First
 			}
+			if way.set["agentSandbox"] != nil {
+				config = newAgents(t, c).config(0)
+				config.Reach, config.Delivery = way.reach, way.delivery
+			}
 			config.Client = c.account(t, "only-"+way.name, rules)
 			config.Client.WrapTransport = asked.wrap
-			use(t, config)
+			if config.AgentSandbox {
+				useClaims(t, newAgents(t, c), config, asked)
+			} else {
+				use(t, config)
+			}
 			var granted []string
 			for _, rule := range rules {
 				for _, verb := range rule.Verbs {
@@ -76,6 +85,11 @@ func testRights(t *testing.T, c *cluster) {
 			}
 			if slices.Contains(used, "networkpolicies patch") { // which makes one that is not there, and needs the right to
 				used = append(used, "networkpolicies create")
+			}
+			for _, kind := range []string{"sandboxtemplates", "sandboxwarmpools"} {
+				if slices.Contains(used, kind+" patch") {
+					used = append(used, kind+" create")
+				}
 			}
 			slices.Sort(used)
 			require.Equal(t, granted, slices.Compact(used), "the role and what is done differ")
@@ -131,6 +145,31 @@ func use(t *testing.T, config adapter.Config) {
 	require.NoError(t, p.Destroy(t.Context(), claimed.BoxID))
 }
 
+// useClaims does with a pool of agent-sandbox what a facade does, the Sandbox included that its claim does not own any more.
+func useClaims(t *testing.T, a *agents, config adapter.Config, asked *asked) {
+	t.Helper()
+	p, err := adapter.Open(t.Context(), config)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	work.Go(func() { _ = p.Run(ctx) })
+	defer work.Wait()
+	defer stop()
+	spec := a.spec(t, p)
+	_, err = p.Create(t.Context(), spec)
+	require.NoError(t, err)
+	require.NoError(t, adapters.PowersOf(p).Extender.Extend(t.Context(), spec.BoxID, time.Now().Add(2*time.Hour)))
+	boxes, err := p.List(t.Context(), spec.Deployment)
+	require.NoError(t, err)
+	require.Len(t, boxes, 1)
+	orphan := metav1.DeletePropagationOrphan
+	require.NoError(t, a.of(claims).Delete(t.Context(), spec.BoxID, metav1.DeleteOptions{PropagationPolicy: &orphan}))
+	require.Eventually(t, func() bool { return len(a.list(t, claims)) == 0 }, time.Minute, 50*time.Millisecond)
+	require.NoError(t, p.Destroy(t.Context(), spec.BoxID))
+	require.Eventually(t, func() bool { return slices.Contains(asked.list(), "sandboxwarmpools list") }, time.Minute, 50*time.Millisecond)
+	a.empty(t)
+}
+
 // account is the access of a service account that has these rights in the namespace, and no others.
 func (c *cluster) account(t *testing.T, name string, rules []rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
@@ -175,8 +214,14 @@ type asking struct {
 
 // RoundTrip notes a request.
 func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.Contains(r.URL.Path, "/namespaces/") { // which kinds there are, everybody may ask
+		return a.next.RoundTrip(r)
+	}
 	// /api/v1/namespaces/NS/pods/NAME/SUB, or /apis/GROUP/VERSION/namespaces/NS/...
-	parts := strings.Split(strings.Replace(r.URL.Path, "/apis/networking.k8s.io/", "/api/", 1), "/")
+	parts := strings.Split(r.URL.Path, "/")
+	if parts[1] == "apis" {
+		parts = slices.Delete(parts, 2, 3)
+	}
 	resource, verb := parts[min(5, len(parts)-1)], map[string]string{"GET": "get", "POST": "create", "DELETE": "delete", "PATCH": "patch", "PUT": "update"}[r.Method]
 	switch {
 	case len(parts) > 7:

@@ -33,6 +33,9 @@ type Kubernetes struct {
 	// PolicyProbe is IP:PORT outside the cluster that sandboxes reach while nothing forbids it: with it network policies
 	// are tried when the pool is opened. Empty: rules for the network are refused.
 	PolicyProbe string `yaml:"policy_probe"`
+	// AgentSandbox makes sandboxes by claims of agent-sandbox, which the cluster must have, instead of pods: Warm is then
+	// what its SandboxWarmPools keep ready, and all sandboxes have the sizes Default.
+	AgentSandbox bool `yaml:"agent_sandbox"`
 	// UserNamespace gives each pod user ids of its own; nodes must support it.
 	UserNamespace bool `yaml:"user_namespace"`
 	// AnyImage lets clients name an image as their template.
@@ -92,6 +95,13 @@ func (k Kubernetes) check(path string, p Pool) Faults {
 	fault(k.Schedule < 0, ".kubernetes.schedule", "must not be negative")
 	fault(len(p.Templates) == 0 && !k.AnyImage, ".templates", "must name images, for example {base: registry.example/base:1}, or kubernetes.any_image be true")
 	fault(k.EnvdImage == "" && slices.Contains([]string{"volume", "init"}, k.Delivery), ".kubernetes.envd_image", "is missing: delivery %s takes envd from it", k.Delivery)
+	if k.AgentSandbox {
+		const why = "does not go with agent_sandbox: a claim cannot take it"
+		fault(k.StorageClass != "", ".kubernetes.storage_class", why)
+		fault(k.PolicyProbe != "", ".kubernetes.policy_probe", why)
+		fault(k.AnyImage, ".kubernetes.any_image", why)
+		fault(k.Delivery == "copy", ".kubernetes.delivery", "copy does not go with agent_sandbox: name an envd_image, or have envd in the images (built-in)")
+	}
 	fault(p.Isolation == "" && k.RuntimeClass != "", ".isolation", "is missing: say what the runtime class %s stands for, for example gvisor or vm", k.RuntimeClass)
 	fault(k.RuntimeClass == "" && p.Isolation != "" && p.Isolation != "container", ".isolation", "must be container where there is no kubernetes.runtime_class")
 	for template, boxes := range k.Warm {

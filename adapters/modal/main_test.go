@@ -73,7 +73,7 @@ func start(t *testing.T, change func(*simulated.Config)) *simulated.Server {
 	folder, err := machine.Folder(imagesFolder(t))
 	require.NoError(t, err)
 	cloud, err := machine.New(t.Context(), machine.Config{
-		Dir: filepath.Join(t.TempDir(), "cloud"), Images: folder, FirstID: 0x54000000,
+		Dir: filepath.Join(t.TempDir(), "cloud"), Images: folder, FirstID: 0x56000000,
 		EnvdPath: filepath.Join(os.Getenv(programs), "envd"), SudoPath: filepath.Join(os.Getenv(programs), "sudo"),
 	})
 	require.NoError(t, err)

@@ -5,10 +5,10 @@ package provider_test
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,9 +44,8 @@ func isthmus(t *testing.T) string {
 	data := t.TempDir()
 	require.NoError(t, os.Symlink(imagesFolder(t), filepath.Join(data, "images")))
 	root(t)
-	address := freeAddress(t)
 	config := filepath.Join(data, "isthmus.yaml")
-	text := fmt.Sprintf("listen: %s\ndata: %s\nlocal:\n  envd: %s\n  sudo: %s\n  first_id: %d\n  warm: {}\n", address, data, os.Getenv(envEnvd), os.Getenv(envSudo), 0x58000000)
+	text := fmt.Sprintf("listen: 127.0.0.1:0\ndata: %s\nlocal:\n  envd: %s\n  sudo: %s\n  first_id: %d\n  warm: {}\n", data, os.Getenv(envEnvd), os.Getenv(envSudo), 0x58000000)
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	cmd := exec.Command(os.Getenv(envIsthmus), "serve", "--config", config, "--no-build", "--kill-on-exit")
 	cmd.Env = append(os.Environ(), "ISTHMUS_API_KEY="+innerKey)
@@ -56,7 +55,7 @@ func isthmus(t *testing.T) string {
 	cmd.Stderr = &log
 	require.NoError(t, cmd.Start())
 	said := bufio.NewReader(out)
-	_, err = said.ReadString('\n') // It says where clients may come when they may.
+	first, err := said.ReadString('\n') // It says where clients may come when they may.
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -68,14 +67,7 @@ func isthmus(t *testing.T) string {
 			t.Log(log.String())
 		}
 	})
-	return "http://" + address
-}
-
-// freeAddress is one at which nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	found := regexp.MustCompile(`E2B_API_URL=(\S+)`).FindStringSubmatch(first)
+	require.NotNil(t, found, first)
+	return found[1]
 }

@@ -220,7 +220,7 @@ func TestResumeNeedsAPausedSandbox(t *testing.T) {
 func TestSnapshotsAreListed(t *testing.T) {
 	p := newPlane(t)
 	answer := p.call("GET", "/snapshots", "", nil)
-	require.JSONEq(t, `[{"snapshotID":"mine:default","names":["mine:default"]},{"snapshotID":"s0000000000000000001:default","names":[]}]`, answer.Body.String())
+	require.JSONEq(t, `[{"snapshotID":"mine:default","names":["mine"]},{"snapshotID":"s0000000000000000001:default","names":[]}]`, answer.Body.String())
 	next := answer.Header().Get("X-Next-Token")
 	require.NotEmpty(t, next)
 	require.Equal(t, 200, p.call("GET", "/snapshots?nextToken="+next, "", nil).Code)

@@ -29,20 +29,20 @@ func (c *Cloud) Put(_ context.Context, boxID, path string, mode fs.FileMode, con
 	return nil
 }
 
+// put writes by a process of its own: a box that is just being started would have a file of this process open too, and
+// what somebody has open for writing cannot be run.
 func put(path string, mode fs.FileMode, content io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), ".put-*")
-	if err != nil {
-		return err
+	part := path + ".put"
+	defer func() { _ = os.Remove(part) }()
+	writer := exec.Command("sh", "-c", `cat > "$1"`, "put", part)
+	writer.Stdin = content
+	if out, err := writer.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
 	}
-	defer func() { _ = os.Remove(part.Name()) }()
-	_, err = io.Copy(part, content)
-	if err = errors.Join(err, part.Chmod(mode), part.Close()); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), path)
+	return errors.Join(os.Chmod(part, mode), os.Rename(part, path))
 }
 
 // path is a path in the box as seen from outside.

@@ -74,7 +74,9 @@ func (s *Server) runCommand(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	lines := newLines(w)
-	if lines.write(map[string]any{"command": c.show()}) != nil {
+	first := c.show()
+	first.ExitCode, first.DurationMS = nil, nil // the command as it began, however soon it ended: its output comes first
+	if lines.write(map[string]any{"command": first}) != nil {
 		return nil //nolint:nilerr // nobody listens any more; the command goes on
 	}
 	if c.follow(r.Context(), lines, body.Logs) {
